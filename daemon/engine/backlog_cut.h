@@ -1,7 +1,8 @@
-// daemon/engine/backlog_cut.h — a cut of the largest backlogs to an equal share, while it is made.
+// daemon/engine/backlog_cut.h — the state of a cut, which brings the largest backlogs down to an
+// equal share.
 //
 // What:    there may be ten million jobs of 100,000 queues in memory, and each queue is cut at a
-//          place of its own: the jobs are looked at in steps, a turn each, and so are the queues.
+//          place of its own. So the jobs are looked at in steps, one a turn, and then the queues.
 // Threads: one owner.
 #pragma once
 
@@ -24,12 +25,12 @@ struct BacklogCut {
     std::vector<Frontier> places;  // of some of its jobs
   };
 
-  size_t level = 0;                               // so many jobs a queue keeps
-  size_t stride = 1;                              // one slot of so many is looked at
-  Slot slots = 0;                                 // that there were when it began
-  Slot next = 0;                                  // before it all have been looked at
-  std::deque<Sampled> above;                      // queues that have more, and are not cut yet
-  boost::unordered_flat_map<QueueId, size_t> at;  // their places there
+  size_t level = 0;                               // how many jobs each queue keeps
+  size_t stride = 1;                              // one slot in this many is looked at
+  Slot slots = 0;                                 // of the table when the cut began
+  Slot next = 0;                                  // slots before it have been looked at
+  std::deque<Sampled> above;                      // queues above the level that are not cut yet
+  boost::unordered_flat_map<QueueId, size_t> at;  // their places in `above`
 };
 
 }  // namespace delayd::engine

@@ -1,9 +1,9 @@
 // daemon/engine/clock_note.h — the highest wall time that was ever believed, and when it is written
 // down.
 //
-// What:    a start goes by what was written: whether its own clock is behind it, and how long the
-//          store was not in use. So it is written with other changes, and by itself while a job
-//          waits and nothing else is written.
+// What:    a start relies on what was written: it tells whether the start's own clock is behind,
+//          and how long the store was not in use. So it is written along with other changes, and by
+//          itself while a job waits and nothing else is written.
 // Units:   base/time.h.
 // Threads: one owner; reads no clock itself.
 // Cost:    a few comparisons.
@@ -23,7 +23,7 @@ class ClockNote {
   // As the store has it.
   void Restore(WallTime highest) { highest_ = std::max(highest_, highest); }
 
-  // Every reading of the clocks.
+  // Called with every reading of the clocks.
   void See(const Now& now) { highest_ = std::max(highest_, now.wall); }
 
   // The wall clock is right as it is now, whatever was seen before.
@@ -37,12 +37,13 @@ class ClockNote {
     noted_ = highest_;
   }
 
-  // Whether what this run has written of it is off by so much, or so old.
+  // Whether what this run has written last is off by this much, or this old, or nothing was written
+  // yet.
   bool IsOff(Millis by, BootTime now) const {
     return !noted_ || highest_ - *noted_ >= by || now - noted_at_ >= by;
   }
 
-  // How long until it is so old.
+  // How long until it is `age` old.
   Millis UntilAge(Millis age, BootTime now) const {
     return std::max(noted_at_ + age - now, Millis(0));
   }

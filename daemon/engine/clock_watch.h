@@ -2,7 +2,7 @@
 // while it cannot.
 //
 // What:    every reading of the clocks passes through Trust. A wall clock that is behind what was
-//          seen before makes nothing early, only late: it is followed, and told to be suspect. One
+//          seen before makes nothing early, only late: it is followed, and reported as behind. One
 //          that is far ahead could make jobs fire years too early, which nobody can undo: it is
 //          held. While it is held, the wall time is the last one that was believed plus the real
 //          time since then, which is never ahead of the truth. The hold ends when the clock is put
@@ -24,7 +24,7 @@
 namespace delayd::engine {
 
 struct ClockWatchOptions {
-  Millis max_jump{std::chrono::hours(24 * 30)};  // further ahead is held; 0: nothing is
+  Millis max_jump{std::chrono::hours(24 * 30)};  // a clock further ahead is held; 0: none is
   Millis hold_max{std::chrono::hours(1)};
 };
 
@@ -41,7 +41,7 @@ std::string_view ClockStateName(ClockState state);  // "trusted", "behind", "hel
 
 class ClockWatch {
  public:
-  // A clock may be behind by so much without a word: a leap second, a small correction.
+  // A clock that is behind by no more than this is not reported: a leap second, a small correction.
   static constexpr Millis kTolerance{2000};
 
   // `last`: of the run before, as the store has it. `raw`: the clocks as they are.
@@ -50,7 +50,7 @@ class ClockWatch {
              uint64_t boot_id,
              const Now& raw);
 
-  // What is to be taken for the time. May begin or end a hold.
+  // The time to go by. May begin or end a hold.
   Now Trust(const Now& raw);
 
   // Someone who knows says that the wall clock is right.
@@ -58,11 +58,11 @@ class ClockWatch {
 
   ClockState state() const { return state_; }
 
-  // While held: the wall time that is believed, less than what the clock shows.
-  // While behind: how far, at the last reading.
+  // While held: how far the clock is ahead of the wall time that is believed. While behind: how far
+  // it is behind. Both at the last reading.
   Millis difference() const { return difference_; }
 
-  // Holds and falls behind so far.
+  // How often the clock was held or fell behind so far.
   uint64_t suspicions() const { return suspicions_; }
 
  private:

@@ -27,35 +27,36 @@
 
 namespace delayd::engine {
 
-// Given by the front end, returned with the reply. None is given twice in a run.
+// Chosen by the front end and returned with the reply. No id is used twice in a run.
 using RequestId = uint64_t;
 
 // ---- Commands ----
 
-// All of them, in one commit, or none. Bounded by limits::kEnqueueBatchJobsMax.
+// Stores all jobs in one commit, or none. Bounded by limits::kEnqueueBatchJobsMax.
 struct Enqueue {
   std::vector<JobSpec> jobs;
-  // Whose quota the new jobs count against until they are finished; empty: nobody's.
+  // The user whose quota the new jobs count against until they are finished; empty: nobody's.
   std::string user = {};
   uint64_t user_jobs_max = 0;  // more than this are refused as "user_full"; 0: no limit
   bool brief = false;          // answered with EnqueuedIds
 };
 
-// `if_tag`, here and below: only while TagOf the job is one of these, else refused as "changed".
-// Empty: whatever it is.
+// `if_tag`, here and below: the command applies only while TagOf the job is one of these; else it
+// is refused as "changed". Empty: any tag will do.
 struct Cancel {
   JobRef job;
   std::vector<std::string> if_tag = {};
   bool brief = false;  // here and below: the answer has no body
 };
 
-// Many of them by id, each by itself: one that is refused keeps no other from its end. At most
+// Cancels many jobs by id, each by itself: the refusal of one does not affect the others. At most
 // limits::kCancelIdsMax.
 struct CancelIds {
   std::vector<JobId> jobs;
 };
 
-// At least one of the two. Refused while the job is leased.
+// Changes the due time, the priority or both; at least one must be given. Refused while the job is
+// leased.
 struct Reschedule {
   JobRef job;
   std::optional<DueSpec> due;
@@ -63,32 +64,34 @@ struct Reschedule {
   std::vector<std::string> if_tag = {};
 };
 
-// Its due time is pushed out again by the delay it was enqueued with, counted from now. Scheduled
-// and ready jobs that were enqueued with a delay; others are refused by state or as "no_delay".
+// Postpones the due time by the delay that the job was enqueued with, counted from now. For
+// scheduled and ready jobs that were enqueued with a delay; others are refused by their state or as
+// "no_delay".
 struct Touch {
   JobRef job;
   std::vector<std::string> if_tag = {};
 };
 
-// How the queues behave, from now on: a queue that is not named behaves as `defaults`. Not durable:
-// the configuration file holds it. Has no body in its reply.
+// Sets how the queues behave from now on; a queue that is not named behaves as `defaults`. Not
+// durable: the configuration file holds the settings. The reply has no body.
 struct Configure {
   QueueSettings defaults;
   std::map<std::string, QueueSettings> queues;
 };
 
-// Answers as soon as one job is there, with at most `count`; with none when `wait` has passed.
+// Answered as soon as a job is there, with at most `count` of them; with none when `wait` has
+// passed.
 struct Lease {
   std::vector<std::string> queues;
   uint32_t count = 1;
   Millis wait{0};
   std::optional<Millis> lease;  // default: the job's own
-  std::string client;           // who works on it, for the job's story; may be empty
+  std::string client;           // the worker's name, for the job's story; may be empty
 };
 
 // Hands out this very job, whatever its queue's pause or caps say: ready, scheduled (before its
-// time) or dead (pending again from then on). Answers Leased with the one job. Refused while it is
-// leased.
+// time) or dead (pending again from then on). Answered with Leased and the one job. Refused while
+// it is leased.
 struct LeaseJob {
   JobRef job;
   std::optional<Millis> lease;  // default: the job's own
@@ -100,75 +103,76 @@ struct Ack {
   bool brief = false;
 };
 
-// Many of them, each by itself: a lease that is over keeps no other from its end. At most
+// Acks many jobs, each by itself: a lease that is over does not affect the others. At most
 // limits::kLeaseCountMax, as many as one Lease hands out.
 struct AckMany {
   std::vector<LeaseToken> tokens;
 };
 
-// Give back: handed out again after `delay` (default: the retry policy's backoff), or dead when
-// attempts are used up.
+// Gives the job back: it is handed out again after `delay` (default: the retry policy's backoff),
+// or is dead when its attempts are used up.
 struct Nack {
   LeaseToken token;
   std::optional<Millis> delay;
   std::string error;
   std::optional<uint32_t> priority;  // from now on
-  // False: attempts stay as they are, and the job is not dead however many it had.
+  // False: the attempt is not counted, and the job does not die, however many it has had.
   bool counts_as_attempt = true;
 };
 
-// Give back untouched: no attempt is used, and it is ready again unless its due time is still to
-// come. Only that it was handed out is counted.
+// Gives the job back untouched: no attempt is used, and it is ready again unless its due time is
+// still to come. All that is counted is that it was handed out.
 struct GiveBack {
   LeaseToken token;
 };
 
-// To the dead jobs at once, whatever attempts are left.
+// Moves the job to the dead ones at once, however many attempts are left.
 struct Bury {
   LeaseToken token;
   std::string error;
   std::optional<uint32_t> priority;  // from now on
 };
 
-// The lease ends this long from now (default: the job's own lease).
+// Makes the lease end this long from now (default: the job's own lease).
 struct Extend {
   LeaseToken token;
   std::optional<Millis> lease;
 };
 
-// A dead job, or a scheduled one, is ready now. A dead one has all its attempts again.
+// Makes a dead or scheduled job ready now. A dead one gets all its attempts back.
 struct Kick {
   JobRef job;
 };
 
-// The oldest dead jobs of the queue, or, if it has none, the scheduled ones that are due soonest.
-// At most limits::kKickCountMax at a time: ask again while Kicked says as many. Jobs whose records
-// cannot be read stay where they are.
+// Kicks the oldest dead jobs of the queue or, if it has none, the scheduled ones that are due
+// soonest. At most limits::kKickCountMax at a time: ask again while Kicked reports as many. Jobs
+// whose records cannot be read stay where they are.
 struct KickQueue {
   std::string queue;
   uint32_t count = 1;
 };
 
-// The queue hands nothing out until Resume, or for that long (1 ms to 100 years). Durable. Jobs
-// that are leased go on, and LeaseJob works.
+// The queue hands nothing out until Resume, or for `duration` (1 ms to 100 years). Durable. Leases
+// go on, and LeaseJob still works.
 struct Pause {
   std::string queue;
   std::optional<Millis> duration;
-  bool create = false;  // a queue that no job was ever put into: else not found
+  bool create = false;  // allow a queue that no job was ever put into; else not found
 };
 
 struct Resume {
   std::string queue;
-  bool is_known = false;  // one that no job ever had is not paused, and that is no error
+  bool is_known = false;  // true: an unknown queue is not paused, and that is no error
 };
 
-// With its payload.
+// The job, with its payload.
 struct Show {
   JobRef job;
 };
 
 // The job of this queue that would come next: the first to be handed out, the scheduled one that is
-// due soonest, or the one that is dead for longest. With its payload. Not found when there is none.
+// due soonest, or the one that has been dead the longest. With its payload. Not found when there is
+// none.
 struct Peek {
   enum class Which : uint8_t { kReady, kDelayed, kBuried };
 
@@ -193,7 +197,7 @@ struct ListQueues {
   std::string cursor = {};           // of the page before; empty: the first page
 };
 
-// Which jobs a change of many jobs means: all members that are set must fit.
+// Selects the jobs of a bulk change: all members that are set must match.
 struct JobFilter {
   std::optional<std::string> queue;
   std::optional<JobState> state;  // none: scheduled, ready and leased
@@ -202,9 +206,9 @@ struct JobFilter {
   std::string key_prefix;
 };
 
-// One step of a change of many jobs: looks at a bounded number of them, in one commit or not at
-// all. The reply's next_cursor leads to the next step. Nothing is remembered in between: after a
-// crash the same filter from the beginning does what is left.
+// One step of a bulk change: it looks at a bounded number of jobs and changes them in one commit,
+// or none. The reply's next_cursor leads to the next step. Nothing is remembered between steps:
+// after a crash, the same filter from the beginning does what is left.
 struct ChangeMany {
   enum class Action : uint8_t { kCancel, kReschedule, kKick };
   Action action = Action::kCancel;
@@ -212,7 +216,7 @@ struct ChangeMany {
   std::optional<DueSpec> due;  // kReschedule: at least one of the two
   std::optional<uint32_t> priority;
   bool dry_run = false;  // counts only
-  uint32_t limit = 0;    // jobs that match; 0: limits::kBulkJobsDefault
+  uint32_t limit = 0;    // of jobs that match; 0: limits::kBulkJobsDefault
   std::string cursor;    // of the step before; empty: the first step
 };
 
@@ -226,24 +230,24 @@ struct Forecast {
 
 struct GetStats {};
 
-// On: an Enqueue that would store a new job is refused as "draining"; all else goes on, retries of
-// what is stored included. Not durable. Answers StatsView.
+// On: an Enqueue that would store a new job is refused as "draining"; everything else goes on,
+// retries of stored enqueues included. Not durable. Answered with the stats.
 struct Drain {
   bool on = true;
 };
 
-// The wall clock is right as it is now, whatever was seen before. Answered with the stats.
+// Declares the wall clock right as it is now, whatever was seen before. Answered with the stats.
 struct AcceptClock {};
 
-// The client of a lease request has gone before its answer: the request ends empty, and jobs that
-// were chosen for it but not handed out yet are ready again, with no attempt used. Has no reply;
-// neither has a request that was still waiting.
+// The client of a lease request disconnected before its answer. The request ends empty, and jobs
+// that were chosen for it but not handed out yet become ready again, with no attempt used. This
+// command has no reply; nor has a request that was still waiting.
 struct Abandon {
   RequestId waiting = 0;
 };
 
-// The client of a lease request waits no longer, but reads on: a request that still waits is
-// answered with no job. Has no reply of its own.
+// The client of a lease request stops waiting but stays connected: if the request still waits, it
+// is answered with no job. This command has no reply of its own.
 struct EndWait {
   RequestId waiting = 0;
 };
@@ -278,8 +282,8 @@ using AnyCommand = std::variant<Enqueue,
                                 EndWait,
                                 Drain>;
 
-// One of them. Copied, moved and destroyed out of line: that is much code for so many alternatives,
-// and nearly every file of the daemon and of its tests would have it.
+// Any one of the commands. It is copied, moved and destroyed out of line: for so many alternatives
+// that is much code, and nearly every file of the daemon and its tests would contain it.
 struct Command : AnyCommand {
   using AnyCommand::AnyCommand;
 
@@ -310,7 +314,7 @@ static_assert(kCommandNames.back() == "drain");
 struct Enqueued {
   struct Item {
     JobView job;           // without its payload
-    bool existed = false;  // its key was taken: this is that job, as it is now
+    bool existed = false;  // the key was taken: `job` is the one that has it, as it is now
   };
 
   std::vector<Item> items;  // in the order of the specs
@@ -320,9 +324,9 @@ struct EnqueuedIds {
   struct Item {
     JobId id{};
     bool existed = false;
-    // Of one that was there before and will not fire: dead or finished.
+    // Set when the job existed and will not fire: dead or finished.
     std::optional<JobState> ended = std::nullopt;
-    bool cancelled = false;  // of a finished one; else it was acked
+    bool cancelled = false;  // how a finished one ended; false: it was acked
   };
 
   boost::container::small_vector<Item, 1> items;  // in the order of the specs
@@ -340,7 +344,7 @@ struct AckedMany {
 struct CancelledIds {
   struct Refused {
     JobId id{};
-    Status status;  // as of a cancel of this job alone
+    Status status;  // as for a Cancel of this job alone
   };
 
   uint64_t cancelled = 0;
@@ -377,7 +381,7 @@ struct QueueView {
   uint64_t pauses = 0;
 };
 
-// ListQueues; Pause and Resume: the one queue as it is now.
+// Answers ListQueues; also Pause and Resume, with the one queue as it is now.
 struct QueueList {
   std::vector<QueueView> queues;
   std::string next_cursor = {};  // empty: there are no more
@@ -403,7 +407,7 @@ struct StatsView {
   uint64_t lease_expired = 0;
   uint64_t died = 0;
   uint64_t kicked = 0;
-  uint64_t quota_refusals = 0;  // enqueues that a queue or a user had no room for
+  uint64_t quota_refusals = 0;  // enqueues refused by the quota of a queue or a user
   uint64_t damaged = 0;
   uint64_t commits = 0;
   uint64_t epoch = 0;
@@ -412,12 +416,12 @@ struct StatsView {
   WallTime now;         // as the daemon believes it
   uint64_t urgent = 0;  // of the ready ones: priority below limits::kPriorityDefault
   bool draining = false;
-  std::string_view clock = "trusted";  // or what is wrong with it; the server's to know
+  std::string_view clock = "trusted";  // or what is wrong with it; the server fills this in
 };
 
 struct ChangedMany {
   uint64_t matched = 0;
-  uint64_t changed = 0;     // fewer when workers have some, or when it was a dry run
+  uint64_t changed = 0;     // fewer when some are leased, or in a dry run
   std::string next_cursor;  // empty: this was the last step
 };
 
@@ -451,12 +455,12 @@ struct Reply {
                ChangedMany,
                ForecastView>
       body;
-  // The commit that this answer rests on; orders all answers of one daemon run, and of all its
-  // runs.
+  // The commit that this answer depends on. Orders all answers of one run of the daemon, and across
+  // all its runs.
   uint64_t sequence = 0;
 };
 
-// Thousands wait for one commit, and shall stay in the processor's cache meanwhile.
+// Thousands of replies wait for one commit, and should stay in the processor's cache meanwhile.
 static_assert(sizeof(Reply) <= 96);
 
 }  // namespace delayd::engine

@@ -1,7 +1,7 @@
-// daemon/engine/due_range.h — the due times that a list or a change of many jobs is about.
+// daemon/engine/due_range.h — the range of due times that a list or a bulk change selects.
 //
-// What:    a range of true due times. The key of a job's row is its due time or later: the
-//          low-water mark of the moment when it was placed, if that was ahead.
+// What:    a range of true due times. A job's row is keyed by its due time, or by the low-water
+//          mark of the moment when the row was put, if that was later.
 // Threads: values.
 #pragma once
 
@@ -18,7 +18,7 @@ struct DueRange {
 
   bool Holds(WallTime due) const { return (!after || due >= *after) && (!before || due < *before); }
 
-  // No row of such a job is keyed at or behind this; none: no end.
+  // The rows of these jobs are keyed before this; none: no bound.
   std::optional<WallTime> EndOfKeys(WallTime low_water_mark) const {
     if (!before) {
       return std::nullopt;
@@ -27,7 +27,7 @@ struct DueRange {
   }
 };
 
-// Of a List or a JobFilter.
+// `Filter`: List or JobFilter.
 template <typename Filter>
 DueRange DueRangeOf(const Filter& filter) {
   return {.after = filter.due_after, .before = filter.due_before};

@@ -1,17 +1,17 @@
-// daemon/engine/engine.h — the state machine of all jobs of one shard: deterministic, without I/O
-// of its own, without a clock.
+// daemon/engine/engine.h — the state machine of all jobs of one shard: deterministic, with no I/O
+// and no clock of its own.
 //
-// What:    Execute takes commands, Advance takes the time; both decide at once, on memory and on
-//          the store as it will be when everything decided so far is durable. What they change is
-//          gathered in batches. Seal hands a batch to the committer, Committed takes the news that
-//          it is durable, and TakeReplies gives the answers that rest on nothing that is not: an
+// What:    Execute takes commands and Advance takes the time. Both decide at once, against memory
+//          and the store as it will be when everything decided so far is durable. Their changes are
+//          gathered in batches: Seal hands a batch to the committer, Committed reports that it is
+//          durable, and TakeReplies returns the answers that depend on durable batches only. An
 //          answer never runs ahead of the disk (P1).
 // Units:   base/time.h. Times come in as arguments; the wall clock may step either way, the boot
 //          clock may not.
-// Errors:  a client's mistake is the status of its reply. A store that cannot be read, and our own
-//          broken invariants, are fatal(): nothing after it is answered and the process must end.
-//          Damaged records are incidents().
-// Threads: one owner; reads the store through the const door only, from that thread.
+// Errors:  a client's mistake is the status of its reply. A store that cannot be read, or a broken
+//          invariant of our own, is fatal(): nothing is answered after it and the process must end.
+//          Damaged records are reported by TakeIncidents.
+// Threads: one owner, on whose thread the store is read, through the const JobReader only.
 // Cost:    O(1) table work per command plus the wheel's; a lease reads one record from the store.
 // Source:  the life of a job follows beanstalkd's protocol; the turn, in which replies are sent
 //          after the sync, follows Redis' event loop.
@@ -39,11 +39,12 @@ namespace delayd::engine {
 
 struct EngineOptions {
   uint64_t boot_id = 0;  // base/clock.h
-  // What the machine's clock shows at the start, believed or not: what was given out in another
-  // life was, perhaps, when that was right. None: as the clock that is gone by.
+  // What the machine's clock shows at the start, believed or not: when ids and tokens were given
+  // out in another life (other_life.h), it may have been right. None: the same as the believed
+  // clock.
   std::optional<WallTime> machine_wall;
   size_t payload_bytes_max = limits::kPayloadBytesDefaultMax;
-  // Of queues that `queues` does not name. Configure changes both.
+  // The settings of queues that `queues` does not name. Configure changes both.
   QueueSettings defaults;
   std::map<std::string, QueueSettings> queues;
   // Only jobs due within the horizon are kept in memory, and of those as many as the budget allows.
@@ -52,17 +53,17 @@ struct EngineOptions {
   // While jobs are pending, the highest wall time is written down at least this often; 0: only with
   // other changes.
   Millis clock_note_interval{0};
-  // With other changes, only when what was written is off by this.
+  // With other changes it is written only when what was written last is off by this much.
   Millis clock_note_min{0};
-  // Queues without a job that are remembered.
+  // How many queues without a job are remembered.
   size_t empty_queues_max = limits::kEmptyQueuesMax;
-  // The low-water mark is looked for after changes of so many jobs.
+  // The low-water mark is recomputed after changes to this many jobs.
   size_t jobs_per_mark = 1;
-  // Entries of the table that one turn looks at when memory is given back; to drop one takes about
+  // Entries of the job table that one turn looks at when memory is freed; dropping one takes about
   // a microsecond.
   uint32_t sweep_slots = 16'384;
-  // Read between the steps of work that no client waits for and that reads the disk, to bound the
-  // time it takes. None: it is bounded by counts alone.
+  // Read between steps of work that reads the disk while no client waits for it, to bound the time
+  // it takes. None: only counts bound it.
   std::function<Millis()> stopwatch;
 };
 
@@ -75,7 +76,7 @@ struct SealedBatch {
 
 class Engine {
  public:
-  // Called with the number of timers loaded so far, now and then, while a start reads the store.
+  // Called now and then with the number of timers loaded so far, while a start reads the store.
   using Progress = std::function<void(uint64_t timers)>;
 
   // Reads the timers from the low-water mark on and rebuilds wheel and ready queues. The first Seal
@@ -101,11 +102,11 @@ class Engine {
   virtual bool IsAwaited() const = 0;
 
   // The oldest gathered batch, or nothing when nothing was changed. Batches must be committed in
-  // order, and each Seal is answered by one Committed; whoever fails to commit one must end the
-  // process.
+  // order, and each Seal must be followed by one Committed; a caller that fails to commit a batch
+  // must end the process.
   virtual std::optional<SealedBatch> Seal(const Now& now) = 0;
   // The batch will survive a crash, though a reader of the store may not see it yet: its answers
-  // are ready. All else waits for Committed; this call may be left out.
+  // are released. Everything else waits for Committed. This call is optional.
   virtual void Durable(uint64_t sequence) = 0;
   virtual void Committed(uint64_t sequence) = 0;
 
@@ -115,21 +116,21 @@ class Engine {
   // lifts it. Everything else goes on. For an owner whose disk is nearly full.
   virtual void RefuseEnqueues(Status why) = 0;
   virtual const Status& enqueue_refusal() const = 0;
-  // OK, or kResourceExhausted "memory_full": jobs that have been due for a while lie on disk, since
-  // memory has no room for more. O(queues) while any lag behind.
+  // OK, or kResourceExhausted "memory_full": jobs that have been due for a while are on disk
+  // because memory has no room for more. O(queues) while any queue lags behind.
   virtual Status CheckBacklog() const = 0;
   // What the last Drain asked for.
   virtual bool draining() const = 0;
 
   // Bytes gathered and not yet durable: the owner stops reading requests above a bound.
   virtual size_t uncommitted_bytes() const = 0;
-  // Whether so many leases that ended by themselves are not durable yet that a commit has to come
-  // first: until then the owner gives back no more jobs of clients that have gone.
+  // Whether so many leases that ended by themselves are not durable yet that a commit must come
+  // first. Until then the owner gives back no more jobs of clients that have disconnected.
   virtual bool has_own_work_enough() const = 0;
   virtual const Status& fatal() const = 0;
   // Damaged records found since the last call, for the log; each job once.
   virtual std::vector<Status> TakeIncidents() = 0;
-  // What GetStats answers, without the way through a request.
+  // What GetStats answers, without a request.
   virtual StatsView stats() const = 0;
   // For monitoring: everything that is counted, with `queues_max` queues by name. O(queues).
   virtual EngineFigures Figures(size_t queues_max) const = 0;

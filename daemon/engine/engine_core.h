@@ -1,9 +1,9 @@
-// daemon/engine/engine_core.h — the engine's insides, shared by the files that each hold one part
-// of a job's life.
+// daemon/engine/engine_core.h — the engine's internals, shared by the files that each implement one
+// part of a job's life.
 //
-// A change is decided on memory and applied to it at once; its rows go to the open batch, and every
-// answer that rests on them waits for that batch (PendingChanges::touched). A commit that fails
-// ends the process, so memory is never undone.
+// A change is decided against memory and applied to it at once. Its rows go into the open batch,
+// and every answer that depends on them waits for that batch (PendingChanges::touched). A failed
+// commit ends the process, so changes to memory are never rolled back.
 #pragma once
 
 #include <cstdint>
@@ -55,10 +55,10 @@
 namespace delayd::engine {
 
 using Body = decltype(Reply::body);
-// Out of line: where it is seen through, g++ 12 warns of members that are never there.
+// Out of line: where g++ 12 can inline it, it warns about members that are never there.
 Body BodyOf(JobView view);
 
-// The store could not be read: whatever is answered from here on may be wrong, so the engine ends.
+// The store could not be read: any answer from here on may be wrong, so the engine ends.
 inline bool IsReadFailure(const Status& status) {
   return status.code() == StatusCode::kInternal || status.code() == StatusCode::kUnavailable;
 }
@@ -110,7 +110,7 @@ class EngineCore final : public Engine {
   Status PlanKey(const JobSpec& spec, EnqueuePlan* plan);
   Status NameAll(std::vector<EnqueuePlan>* plans, Enqueued* answer);
   void TakeStory(const JobSpec& spec, storage::JobRecord* record) const;
-  // `view` is null where nobody wants it.
+  // `view` is null when the caller does not need it.
   void EnqueueOne(JobSpec& spec, const EnqueuePlan& plan, const std::string& user, JobView* view);
   void ReplaceOne(JobSpec& spec, EnqueuePlan& plan, JobView* view);
 
@@ -119,28 +119,28 @@ class EngineCore final : public Engine {
   void PutUserCounts();
   Status LoadUsers();
 
-  // ---- locate.cc: a job by its id or key, what is read of it ----
+  // ---- locate.cc: finding a job by its id or key, and reading its record ----
   const Queue* FindIfStored(const std::string& name) const;
   StatusOr<const Queue*> FindStoredQueue(const std::string& name) const;
-  // None: null, for all of them.
+  // No name: null, which stands for all queues.
   StatusOr<const Queue*> FindStoredQueue(const std::optional<std::string>& name) const;
   StatusOr<Located> Locate(const JobRef& ref);
   StatusOr<Located> LocateId(JobId id);
   Located LocateSlot(Slot slot) const;
-  // Of a pending job that is not in memory.
+  // The state of a pending job that is not in memory.
   StatusOr<JobState> StateOnDisk(WallTime key_due, JobId id) const;
-  // Of its record what tells when it is due.
+  // The part of its record that tells when it is due.
   StatusOr<storage::TimerHead> ReadHead(WallTime key_due, JobId id) const;
   // A finished job, while it is kept.
   StatusOr<Located> LocateFinished(JobId id, WallTime finished);
   StatusOr<storage::DoneRecord> ReadDone(JobId id, WallTime finished);
   StatusOr<std::optional<storage::KeyRecord>> ReadKey(const Queue& queue, std::string_view key);
-  // The same, unless it has expired: then it stands in nobody's way.
+  // As ReadKey, but none for an expired key: it stands in nobody's way.
   StatusOr<std::optional<storage::KeyRecord>> FindKey(const Queue& queue, std::string_view key);
-  // So many `more` of those whose time has come are likely to be read next.
+  // `more`: about how many due jobs will probably be read next.
   StatusOr<storage::JobRecord> ReadRecord(const Located& located, size_t more = 0);
   Status ReadPayload(storage::JobRecord* record) const;
-  // `why`: what would be right instead.
+  // `why`: what stands in the way, and what to do about it.
   Status RefuseState(const Located& located, const JobRef& ref, std::string_view why) const;
 
   // ---- change.cc: cancel, reschedule and touch ----
@@ -149,7 +149,7 @@ class EngineCore final : public Engine {
   Status CancelOne(const Cancel& command, storage::JobRecord* record);
   StatusOr<Body> Do(const Reschedule& command);
   StatusOr<Body> Do(const Touch& command);
-  // A scheduled or ready one, and its record. `done`: what cannot be done to others.
+  // Finds a scheduled or ready job and its record. `done`: the verb for a refusal, as in "moved".
   StatusOr<Located> LocateToMove(const JobRef& ref,
                                  const std::vector<std::string>& tags,
                                  const std::string& done,
@@ -158,9 +158,9 @@ class EngineCore final : public Engine {
                   const storage::JobRecord& record,
                   const JobRef& ref,
                   const std::vector<std::string>& tags) const;
-  // The changes themselves, of a job whose state allows them.
+  // These make the change itself, to a job whose state allows it.
   void CancelLocated(const Located& located, storage::JobRecord* record);
-  // Whether its story tells of a move; a watchdog's touches would push out all else.
+  // Whether the move is recorded in the job's story: a watchdog's touches would push out all else.
   enum class Remembered : uint8_t { kYes, kNo };
   JobState MoveLocated(const Located& located,
                        storage::JobRecord* record,
@@ -178,11 +178,11 @@ class EngineCore final : public Engine {
   Leased HandOut(const WaitingLease& asked);
   bool HasReadyJob(const Queue& queue) const;
   void FindOffers(const WaitingLease& asked);
-  // Both append to `out`: a view is large to move. False: nothing is ready, or cut_short_.
+  // Both append to `out`, as a view is large to move. False: nothing is ready, or cut_short_.
   bool HandOutBest(const WaitingLease& asked, std::vector<JobView>* out);
   Millis LatenessOf(const JobEntry& entry, const storage::JobRecord& record) const;
   Status HandOutSlot(Slot slot, const WaitingLease& asked, std::vector<JobView>* out);
-  // The lease of a job that is in the table and in no other place; `record` with its payload.
+  // Leases a job that is in the table but in no wheel, heap or lease. `record` has its payload.
   JobView Grant(Slot slot,
                 storage::JobRecord&& record,
                 Millis late,
@@ -200,7 +200,7 @@ class EngineCore final : public Engine {
   // How a lease ends without an ack.
   struct LeaseEnd {
     storage::JobEvent::Kind how{};
-    std::optional<Millis> delay;  // that its worker asks for
+    std::optional<Millis> delay;  // requested by its worker
     std::string_view error;
     std::optional<uint32_t> priority;
     bool counts_as_attempt = true;
@@ -208,7 +208,7 @@ class EngineCore final : public Engine {
 
   StatusOr<Body> Do(const Ack& command);
   StatusOr<Body> Do(const AckMany& command);
-  // `view` is null where nobody wants the job as it was.
+  // `view` is null when the caller does not need the job as it was.
   void AckSlot(Slot slot, JobView* view);
   StatusOr<Body> Do(const Nack& command);
   StatusOr<Body> Do(const Bury& command);
@@ -220,7 +220,7 @@ class EngineCore final : public Engine {
 
   const LeaseInfo& LeaseOf(Slot slot) const { return leases_[jobs_[slot].handle]; }
 
-  // `view` is null where nobody wants the job as it is now.
+  // `view` is null when the caller does not need the job as it is now.
   Status EndLease(Slot slot, const LeaseEnd& end, JobView* view);
   void MoveToDead(Slot slot, const storage::JobRecord& record);
   JobState PutBack(Slot slot, const LeaseEnd& end, storage::JobRecord* record);
@@ -242,7 +242,7 @@ class EngineCore final : public Engine {
   // ---- pause.cc: queues that hand nothing out ----
   StatusOr<Body> Do(const Pause& command);
   StatusOr<Body> Do(const Resume& command);
-  // Its waiting requests are looked at when the turn's time has come.
+  // Its waiting requests are looked at later, by ServeAll.
   void ServeSoon(Queue& queue);
   void PutQueueRow(const Queue& queue);
   void StartPauseTimer(Queue& queue);
@@ -262,9 +262,10 @@ class EngineCore final : public Engine {
   // ---- peek.cc: the jobs of a queue that come next ----
   StatusOr<Body> Do(const Peek& command);
   WallTime FirstScheduledKey(const Queue& queue) const;
-  // At most one.
+  // Returns at most one job.
   StatusOr<std::vector<Located>> Next(const Queue& queue, Peek::Which which);
-  // The first `count` of them, at least one; `after`: behind it, null for none.
+  // The first `count` jobs, where `count` is at least one. `after`: begin behind it; null: at the
+  // first.
   StatusOr<std::vector<Located>> SoonestScheduled(const Queue& queue,
                                                   size_t count,
                                                   const Located* after);
@@ -296,23 +297,23 @@ class EngineCore final : public Engine {
   bool IsForgotten(const storage::DoneRecord& done) const;
   Status AddWhole(storage::JobRecord* record, JobView* view) const;
 
-  // ---- scan.cc: the rows that lists and changes of many go through ----
-  // All of them begin behind a place, and end where the visitor has enough.
+  // ---- scan.cc: the rows that lists and bulk changes go through ----
+  // Each of these begins behind a place and ends when the visitor returns false.
   using VisitPlace = std::function<bool(const ListCursor& place)>;
   using VisitDead =
       std::function<bool(const ListCursor& place, std::string_view key, std::string_view value)>;
-  // Which due times in records can be meant by a range of those.
+  // Widens a range of due times as clients see them to the due times that records may hold for
+  // them.
   DueRange KeysDue(DueRange range) const;
   Status ScanPending(const DueRange& range,
                      const Queue* queue,
                      const ListCursor& after,
                      const VisitPlace& visit) const;
-  // As ScanPending, of ready jobs and as good as no others.
+  // As ScanPending, but for ready jobs and hardly any others.
   Status VisitReady(DueRange range,
                     const Queue* queue,
                     const ListCursor& after,
                     const VisitPlace& visit);
-  // Of leased jobs only.
   void VisitLeased(const DueRange& range,
                    const Queue* queue,
                    const ListCursor& after,
@@ -331,7 +332,7 @@ class EngineCore final : public Engine {
   StatusOr<storage::JobRecord> DeadRecord(JobId id, std::string_view key, std::string_view value);
   StatusOr<Body> ListDead(const List& command, const Queue* queue);
   StatusOr<Body> ListFinished(const List& command, const Queue* queue);
-  // A pending row as a list shows it; none when the filter leaves it out.
+  // A pending row as a list shows it; none when the filter excludes it.
   StatusOr<std::optional<JobView>> ListedView(const List& command, WallTime key_due, JobId id);
 
   // ---- figures.cc: queues, counters, what monitoring is told ----
@@ -343,9 +344,9 @@ class EngineCore final : public Engine {
   void NameQueues(size_t queues_max, EngineFigures* figures) const;
   std::optional<WallTime> NextDue() const;
 
-  // ---- bulk.cc: one step of a change of many jobs ----
+  // ---- bulk.cc: one step of a bulk change ----
   StatusOr<Body> Do(const ChangeMany& command);
-  // Whether the job matches; where it does, it is changed unless it is a dry run.
+  // Returns whether the job matches; one that does is changed, unless this is a dry run.
   StatusOr<bool> ChangeOneOfMany(const ChangeMany& command,
                                  std::optional<WallTime> fixed,
                                  JobId id,
@@ -364,7 +365,7 @@ class EngineCore final : public Engine {
   void ForecastNear(const Queue* queue, const Frontier& from, ForecastView* view) const;
   Status ForecastFar(const Queue* queue, ForecastView* view) const;
   void ForecastUnderway(const Queue* queue, ForecastView* view) const;
-  // Of a job in memory, which ForecastNear counts before the frontier only.
+  // Whether a job in memory waits behind the frontier, where ForecastNear does not count it.
   bool WaitsBehindFrontier(Slot slot, const Frontier& place) const;
 
   // ---- rows.cc: every put and delete: which rows a change of state touches ----
@@ -373,7 +374,7 @@ class EngineCore final : public Engine {
   void PutPayload(storage::JobRecord* record);
   void PutLiveKey(const storage::JobRecord& record);
   void PutMovedRows(const storage::JobRecord& record, WallTime old_key_due, WallTime key_due);
-  // Dead no longer.
+  // For a job that is dead no longer.
   void PutRevivedRows(const storage::JobRecord& record, WallTime died, WallTime key_due);
   void PutDeadRows(const storage::JobRecord& record, WallTime key_due, WallTime died);
   void PutFinishedRows(const storage::JobRecord& record,
@@ -397,7 +398,7 @@ class EngineCore final : public Engine {
   void CloseBatch(bool forget_queues = false);
   WallTime ComputeLowWaterMark();
 
-  // What becomes of a job that is due already when it is placed.
+  // What happens to a job that is due already when it is placed.
   enum class Overdue : uint8_t { kReadyAtOnce, kThroughTheWheel };
 
   // ---- horizon.cc: which jobs are in memory, and which on disk only ----
@@ -405,12 +406,14 @@ class EngineCore final : public Engine {
     return Frontier(key_due, id) < queue.frontier.value_or(frontier_);
   }
 
-  // A job's rows were put: into memory, or out of it, as its key says. Tells its state.
+  // To be called after a job's rows were put: takes the job into memory, or out of it, as its key
+  // demands. Returns its state.
   JobState Settle(const storage::JobRecord& record, WallTime key_due, std::optional<Slot> slot);
   WallTime LatestKeyOfNow() const;
   WallTime FirstKeyNotDue() const;
   void SlideFrontier();
-  // One page of each kind, where something is missing. Whether more is to be loaded right away.
+  // Loads one page for the lagging queues and one for the common window, as needed. Returns whether
+  // to load more right away.
   bool LoadAhead();
   bool LoadNextPage();
   Status LoadPage(WallTime target, Overdue overdue);
@@ -419,7 +422,7 @@ class EngineCore final : public Engine {
   // Whether jobs that are due may lie on disk because the frontier has fallen behind.
   bool IsBehind() const { return frontier_.first <= LatestKeyOfNow(); }
 
-  bool DropFarthest(size_t keep);  // false: what is left is due, and too many all the same
+  bool DropFarthest(size_t keep);  // false: what is left is due, and still too many
   void DropWhatIsFar();
   void Sweep();
   std::optional<Millis> UntilLoad(const Now& now) const;
@@ -430,7 +433,7 @@ class EngineCore final : public Engine {
   }
 
   // ---- backlog.cc: queues with more ready jobs than memory has room for ----
-  // How many scheduled and ready jobs may be in memory, beside what must be.
+  // How many scheduled and ready jobs may be in memory, beside the jobs that must be there.
   size_t HeldMax() const;
 
   bool HasRoom() const { return held_ < HeldMax(); }
@@ -452,12 +455,12 @@ class EngineCore final : public Engine {
   bool LaggingWant() const;
   bool LaggingAsk() const;
 
-  // It goes from memory as soon as the sweep gets there, and older ones of its queue may have gone.
+  // Whether the sweep will drop the job from memory; older jobs of its queue may be gone already.
   bool IsLeftBehind(const JobEntry& entry) const;
   // No job that is on disk only is keyed before this.
   WallTime FirstOnDisk() const;
 
-  // ---- forgotten_queues.cc: names of which nothing is left ----
+  // ---- forgotten_queues.cc: queues of which only the name is left ----
   void NoteEmpty(Queue& queue);
   void ForgetQueues();
 
@@ -516,7 +519,7 @@ class EngineCore final : public Engine {
 
   // ---- time ----
   Now now_;
-  Now advanced_to_;        // what fires is due at this time
+  Now advanced_to_;        // when Advance last ran: what has fired was due then
   WallTime advanced_key_;  // no job that was due then is keyed behind this
   KeyRetention key_retention_;
   ClockNote clock_note_;
@@ -534,37 +537,37 @@ class EngineCore final : public Engine {
   uint64_t lease_sequence_ = 0;
   OwnWork own_work_;
   size_t fired_count_ = 0;  // ready, leased and damaged
-  // The keys of these, and of what waits: no job is keyed before the mark.
+  // The keys of those jobs, and of the jobs that wait: no job is keyed before the low-water mark.
   FiredKeys fired_;
   BootOffsets boot_offsets_;
   LowWaterMark low_water_mark_;
 
   // ---- where memory ends: horizon.cc, backlog.cc ----
-  // A job that is on disk only lies at or behind the frontier of its queue, if that lags; else at
-  // or behind the common one, keyed at far_begins_ or later. Or it is among those that were left
-  // before them. Loads begin there: one that lay elsewhere would never be loaded.
+  // A job that is only on disk is in one of three places: at or behind the frontier of its queue,
+  // if that lags; else at or behind the common frontier, keyed at far_begins_ or later; or before
+  // these, in left_on_disk_. Loads begin there, so a job anywhere else would never be loaded.
   Frontier frontier_;
   WallTime far_begins_ = kNothingFar;
   LaggingQueues lagging_;
   LeftOnDisk left_on_disk_;
   size_t held_ = 0;                  // scheduled and ready jobs in memory
   bool loading_ = false;             // the frontier is on its way to the horizon
-  size_t pages_behind_ = 0;          // loaded since it was ahead of the time
+  size_t pages_behind_ = 0;          // loaded since the frontier was last ahead of the clocks
   bool made_room_ = false;           // for the next page, which was not loaded yet
-  std::unique_ptr<BacklogCut> cut_;  // under way; then the table is swept
-  std::optional<Slot> sweep_;        // how far the table was swept of what lies behind a frontier
-  bool leaves_waiting_ = false;      // the sweep does, to make room
+  std::unique_ptr<BacklogCut> cut_;  // under way; the sweep of the table follows
+  std::optional<Slot> sweep_;        // how far the sweep for jobs behind a frontier has got
+  bool leaves_waiting_ = false;  // the sweep also drops jobs that are keyed before now and not due
 
   // ---- requests that wait for jobs: lease.cc ----
   boost::unordered_flat_map<RequestId, WaitingLease> waiters_;
-  std::vector<RequestId> kept_;  // of them: their wait may end before they are looked through for
+  std::vector<RequestId> kept_;  // those whose wait may end before their queues are looked through
   std::vector<QueueId> to_serve_;
-  bool cut_short_ = false;   // the last hand-out passed over so many that it did not look at all
+  bool cut_short_ = false;   // the last hand-out passed over too many jobs to look at all of them
   size_t passed_over_ = 0;   // ready jobs in this turn that could not be handed out
   size_t served_bytes_ = 0;  // handed out since ServeAll began
-  size_t left_names_ = 0;    // of requests that wait no longer, since some ended in this turn
+  size_t left_names_ = 0;    // queue names of requests that stopped waiting, in this turn
 
-  // ---- what the open batch will write of its own ----
+  // ---- what the engine itself adds to the open batch ----
   JobIds job_ids_;
   size_t open_jobs_ = 0;  // jobs changed in it
   std::vector<QueueId> counts_changed_;
@@ -578,15 +581,15 @@ class EngineCore final : public Engine {
   std::vector<Reply> ready_replies_;
   std::vector<Status> incidents_;
   Status fatal_;
-  Status enqueue_refusal_;  // OK: they are taken
+  Status enqueue_refusal_;  // OK: enqueues are taken
   bool draining_ = false;
   StatsView counters_;
   Histogram lateness_ms_{kLatenessBoundsMs};
 
-  // ---- of the call under way; kept, so that their memory is used again ----
+  // ---- scratch of the current call, kept so that its memory is reused ----
   std::vector<wheel::Expired> popped_ = std::vector<wheel::Expired>(limits::kFireBatchMax);
   WaitingLease asked_;
-  std::vector<Queue*> offers_;  // of the hand-out, a heap: queues with ready jobs
+  std::vector<Queue*> offers_;  // for the hand-out: a heap of queues with ready jobs
   std::vector<EnqueuePlan> plans_;
   std::string row_value_;
   std::string row_read_;

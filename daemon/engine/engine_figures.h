@@ -43,7 +43,7 @@ inline constexpr std::array<uint64_t, 18> kLatenessBoundsMs = {1,
 
 struct EngineFigures {
   StatsView totals;
-  // The oldest ones that have jobs or are paused, then the oldest others: as many as were asked
+  // The oldest queues that have jobs or are paused, then the oldest others: as many as were asked
   // for.
   std::vector<QueueView> queues;
   QueueView other;  // the sum of all others
@@ -54,7 +54,7 @@ struct EngineFigures {
   size_t jobs_in_memory = 0;
   size_t jobs_in_memory_max = 0;
   bool all_in_memory = true;
-  Millis frontier_ahead{0};  // jobs due up to so far ahead are in memory, of all queues
+  Millis frontier_ahead{0};  // the jobs of all queues that are due within this are in memory
   size_t uncommitted_bytes = 0;
   size_t replies_parked = 0;  // answers that wait for their commit
 };

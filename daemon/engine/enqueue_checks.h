@@ -17,7 +17,7 @@ namespace delayd::engine {
 Status CheckSpec(const JobSpec& spec, size_t payload_bytes_max, WallTime now);
 // `now`: what a delay counts from.
 Status CheckDue(const DueSpec& due, WallTime now);
-// To another due time, or to another place among those that are ready.
+// A move to another due time or another priority.
 Status CheckMove(const std::optional<DueSpec>& due, std::optional<uint32_t> priority, WallTime now);
 
 }  // namespace delayd::engine

@@ -1,7 +1,7 @@
 // daemon/engine/enqueue_plan.h — what is known of one job of an enqueue before anything is stored.
 //
-// What:    a batch is all or nothing: a plan is made of each of its jobs first, and whatever can be
-//          refused is refused on the way.
+// What:    a batch is all or nothing: first a plan is made of each of its jobs, and anything that
+//          can be refused is refused while planning.
 // Threads: values.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace delayd::engine {
 struct EnqueuePlan {
   uint64_t fingerprint = 0;
   std::optional<Located> existing;               // the job that has its key
-  std::unique_ptr<storage::JobRecord> replaced;  // that job, which gets this content
+  std::unique_ptr<storage::JobRecord> replaced;  // the record of that job, which gets this content
   std::optional<size_t> same_as;                 // an earlier job of the same batch
   JobId id{};
 

@@ -1,9 +1,9 @@
 // daemon/engine/finished_rows.h — where the rows of finished jobs begin, and when the next of them
 // are to be forgotten.
 //
-// What:    they are ordered by when the jobs finished. Below the mark no row is looked for any
-//          more: nothing but tombstones is there. Those of batches under way are not seen by a
-//          scan yet, so the mark must not pass them.
+// What:    the rows are ordered by when the jobs finished. Below the low-water mark no row is
+//          looked for any more: nothing but tombstones is there. A scan does not see the rows of
+//          batches under way yet, so the mark must not pass them.
 // Units:   a job finishes on the wall clock; a trim waits on the boot clock.
 // Threads: one owner.
 // Cost:    O(1); O(n) in the batches under way for the first of their rows.
@@ -29,21 +29,21 @@ class FinishedRows {
 
   void Pass(WallTime finished) { mark_ = std::max(mark_, finished); }
 
-  // The longest that any queue wants of a finished job, named or not.
+  // The longest retention of any queue, whether the configuration names it or not.
   void SetRetention(Millis longest) { retention_ = longest; }
 
-  // What finished up to then is forgotten.
+  // Jobs that finished up to then are forgotten.
   WallTime RetentionEnd(const Now& now) const { return now.wall - retention_; }
 
-  // A row of the open batch, which has this number.
+  // Notes a row of the open batch, which has the number `batch`.
   void Add(uint64_t batch, WallTime finished, const Now& now) {
     const bool is_first = underway_.empty() || underway_.back().first != batch;
     if (is_first) {
       underway_.emplace_back(batch, finished);
     }
     WallTime& earliest = underway_.back().second;
-    // Those before it may lie in the future of a clock that has been put right. Once a batch will
-    // do.
+    // The trim may be scheduled for rows dated ahead by a clock that was corrected since, so an
+    // earlier row asks for one of its own. Comparing within the batch is enough.
     const bool is_earliest = is_first || finished < earliest;
     earliest = std::min(earliest, finished);
     if (!next_trim_ || is_earliest) {
@@ -57,13 +57,13 @@ class FinishedRows {
     }
   }
 
-  // Of those that a scan does not see yet.
+  // The first of the rows that a scan does not see yet.
   std::optional<WallTime> FirstUnderway() const {
     const auto first = std::ranges::min_element(underway_, {}, &Underway::second);
     return first == underway_.end() ? std::nullopt : std::optional(first->second);
   }
 
-  // The earliest that was asked for counts: a trim asks for the next one itself.
+  // The earliest request counts: each trim asks for the next one itself.
   void ScheduleTrim(WallTime oldest_finished,
                     const Now& now,
                     Millis soonest = Millis(limits::kTrimIntervalMsMin)) {
@@ -79,7 +79,7 @@ class FinishedRows {
     }
   }
 
-  // Whether its time has come; then it is not scheduled any more.
+  // Whether a trim is due; if so, it is no longer scheduled.
   bool TakeTrim(const Now& now) {
     const bool is_due = next_trim_ && *next_trim_ <= now.boot;
     if (is_due) {

@@ -1,12 +1,12 @@
 // daemon/engine/job_table.h — the jobs that are in memory, 24 bytes each, found by id or by slot.
 //
 // What:    an entry says where its job is (key_due locates the record), which phase it is in, and
-//          what cancels its timer. Payloads, keys and everything else stay in the store.
+//          how to cancel its timer. Payloads, keys and everything else stay in the store.
 // Units:   key_due in milliseconds, as in the store's keys.
 // Errors:  none; misuse is a failed check.
 // Threads: one owner.
-// Cost:    O(1); 24 bytes an entry and 5 to 10 for the index. Slots of removed jobs are used again.
-//          The index grows by parts: one of 3 million entries would be built anew in 0.3 s at once.
+// Cost:    O(1); 24 bytes an entry and 5 to 10 for the index. Slots of removed jobs are reused. The
+//          index grows part by part: to rehash 3 million entries at once would take 0.3 s.
 #pragma once
 
 #include <cstddef>
@@ -63,7 +63,7 @@ class JobEntry {
   // Which wheel holds the timer of a scheduled job.
   bool on_boot_clock() const { return on_boot_clock_ != 0; }
 
-  // IsPlain of its record.
+  // storage::IsPlain of its record.
   bool plain() const { return plain_ != 0; }
 
   void set_phase(Phase phase) { phase_ = static_cast<uint8_t>(phase) & kPhaseMask; }
@@ -101,7 +101,7 @@ class JobEntry {
   uint32_t priority_ = 0;
 
  public:
-  // What its phase says.
+  // What it stands for depends on the phase.
   uint32_t handle = 0;
 };
 
@@ -129,9 +129,9 @@ class JobTable {
   // The index grows part by part.
   static constexpr size_t kParts = 64;
 
-  // By bits that neither the place nor the low byte in a part is made of. Equal parts would have
-  // equally many, almost to the job, and grow together after all; so the share of the first one is
-  // half of that of the last.
+  // Uses bits that decide neither the group nor the low byte within a part. Parts of equal size
+  // would hold almost exactly as many jobs each, and grow at the same time after all; so the share
+  // of the first part is half of that of the last.
   static size_t PartOf(JobId id) {
     const uint64_t place = Mix(id) >> 14 & 0xffff;
     return (place * (0x40000 - place) >> 26) / 3;
@@ -145,8 +145,8 @@ class JobTable {
 
     size_t operator()(Slot slot) const { return (*this)((*slots)[slot].id()); }
 
-    // Jobs that came together mostly end together: eight neighbours share a group of the index, so
-    // that the first of them brings it into the cache for the others. The low byte tells the
+    // Jobs that came together mostly end together: eight neighbouring ids share a group of the
+    // index, so that the first brings it into the cache for the others. The low byte tells the
     // neighbours apart.
     size_t operator()(JobId id) const {
       constexpr uint64_t kWithin = 7;
@@ -168,11 +168,12 @@ class JobTable {
 
   using Part = boost::unordered_flat_set<Slot, Hash, Equal>;
 
-  // Ids ascend: a multiplication spreads groups of them over the high bits, which a part looks at.
+  // Ids ascend: the multiplication spreads groups of eight over the high bits, which choose the
+  // place in a part.
   static uint64_t Mix(JobId id) { return (ToInt(id) >> 3) * 0x9e3779b97f4a7c15; }
 
   std::deque<JobEntry> slots_;
-  wheel::SegmentedArray<Slot> free_;  // to copy four million takes 20 ms
+  wheel::SegmentedArray<Slot> free_;  // a vector that grows would copy: 20 ms for four million
   std::vector<Part> parts_;
   size_t size_ = 0;
 };

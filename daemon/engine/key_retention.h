@@ -1,8 +1,9 @@
 // daemon/engine/key_retention.h — whether a finished job still holds its key.
 //
-// What:    it does until the time that its row tells, by the wall clock. Of a clock that was far
-//          ahead and has been put right that is long after: such a job finished before the clock
-//          was set back, or before the start, and is kept from then on, by the boot clock.
+// What:    it does until the expiry that its row names, by the wall clock. If the clock was far
+//          ahead when the job finished and has been corrected since, that is much too late. Such a
+//          job finished before the clock was set back, or before the start: it keeps its key for
+//          the retention counted from then, by the boot clock.
 // Units:   base/time.h.
 // Threads: one owner; reads no clock itself.
 // Cost:    O(1).
@@ -16,10 +17,10 @@ namespace delayd::engine {
 
 class KeyRetention {
  public:
-  // Of a start.
+  // `now`: at the start.
   explicit KeyRetention(const Now& now) : highest_(now.wall), since_(now.boot) {}
 
-  // Every reading of the clocks.
+  // Called with every reading of the clocks.
   void See(const Now& now) {
     if (now.wall < highest_ - kTolerance) {
       highest_ = now.wall;
@@ -28,8 +29,9 @@ class KeyRetention {
     highest_ = std::max(highest_, now.wall);
   }
 
-  // `retention`: of its queue. A row that stands later than its job finished is told from one of a
-  // wrong clock by being kept for no longer than that.
+  // `retention`: that of its queue. A row may also be dated ahead because the mark of finished rows
+  // was ahead when it was put. Such a row expires within `retention` from now, which tells it from
+  // a row of a wrong clock.
   bool IsKept(WallTime finished, WallTime expiry, Millis retention, const Now& now) const {
     const WallTime latest = now.wall + kTolerance;
     const bool is_of_wrong_clock = finished > latest && expiry > latest + retention;
@@ -39,7 +41,7 @@ class KeyRetention {
  private:
   static constexpr Millis kTolerance{60'000};
 
-  WallTime highest_;  // since then
+  WallTime highest_;  // seen since `since_`
   BootTime since_;    // what finished since then finished within the tolerance of the clock
 };
 

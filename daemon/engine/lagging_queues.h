@@ -1,11 +1,12 @@
 // daemon/engine/lagging_queues.h — the queues that lag behind the others, and which of them wants
 // to be loaded first.
 //
-// What:    such a queue has a frontier of its own, before the common one (backlog.cc). Of all of
-//          them are known the first frontier, the first of those that have no ready job, and the
-//          fewest jobs that one holds in memory: there may be 100,000, and every turn asks.
+// What:    such a queue has a frontier of its own, before the common one (backlog.cc). Three
+//          figures are kept over all of them: the first frontier, the first frontier of a queue
+//          without a ready job, and the fewest jobs that one of them holds in memory. There may be
+//          100,000, and every turn asks.
 // Units:   jobs; frontiers are places in the store's order of timers.
-// Threads: one owner. A queue that lags stays where it is in memory.
+// Threads: one owner. A queue must not move in memory while it lags.
 // Cost:    O(log n) in the lagging queues for each change; O(1) for one that does not lag.
 #pragma once
 
@@ -22,7 +23,7 @@ namespace delayd::engine {
 
 class LaggingQueues {
  public:
-  // It lags, from there on; or its frontier moves there.
+  // The queue lags from `from` on; if it lags already, its frontier moves there.
   void Lag(Queue* queue, const Frontier& from) {
     if (!queue->frontier) {
       queue->lagging_place = queues_.size();
@@ -48,7 +49,7 @@ class LaggingQueues {
     SetHunger(queue);
   }
 
-  // All whose frontier is not before this.
+  // CatchUp for all whose frontier is not before `place`.
   void CatchUpFrom(const Frontier& place) {
     for (size_t i = queues_.size(); i > 0; --i) {
       if (*queues_[i - 1]->frontier >= place) {
@@ -57,7 +58,7 @@ class LaggingQueues {
     }
   }
 
-  // So many jobs more, or fewer, of this queue are in memory, which lags or does not.
+  // The queue, which need not lag, holds `by` more jobs in memory.
   void NoteHeld(Queue* queue, int by) {
     if (queue->frontier) {
       held_ += static_cast<size_t>(by);
@@ -65,7 +66,7 @@ class LaggingQueues {
     }
   }
 
-  // The queue, which lags or does not, has got a ready job.
+  // The queue, which need not lag, has got a ready job.
   void NoteReady(Queue* queue) {
     if (queue->hunger) {
       SetHunger(queue);
@@ -81,7 +82,7 @@ class LaggingQueues {
 
   const Queue& First() const { return *queues_.front(); }
 
-  // One after the other.
+  // Goes round all of them, one queue a call.
   Queue& Next() {
     next_ = (next_ + 1) % queues_.size();
     return *queues_[next_];
@@ -98,16 +99,16 @@ class LaggingQueues {
 
   size_t size() const { return queues_.size(); }
 
-  // Jobs of all of them that are in memory.
+  // How many jobs of all of them are in memory.
   size_t held() const { return held_; }
 
-  // Of the one with the fewest; there must be one.
+  // How many jobs the queue with the fewest has in memory; there must be a queue.
   size_t least_held() const { return helds_.Top(); }
 
   // The time of the first frontier; kNothingFar: none lags.
   WallTime first() const { return frontiers_.empty() ? kNothingFar : frontiers_.Top(); }
 
-  // Of those that have no ready job.
+  // The same for those without a ready job.
   WallTime first_hungry() const { return hungry_.empty() ? kNothingFar : hungry_.Top(); }
 
  private:
@@ -126,9 +127,9 @@ class LaggingQueues {
   std::vector<Queue*> queues_;
   size_t next_ = 0;
   size_t held_ = 0;
-  wheel::IndexedPriorityQueue<uint64_t> helds_;      // what each holds
-  wheel::IndexedPriorityQueue<WallTime> frontiers_;  // the time of each one's
-  wheel::IndexedPriorityQueue<WallTime> hungry_;     // of those that have no ready job
+  wheel::IndexedPriorityQueue<uint64_t> helds_;      // how many jobs each holds
+  wheel::IndexedPriorityQueue<WallTime> frontiers_;  // their times
+  wheel::IndexedPriorityQueue<WallTime> hungry_;     // the times of those without a ready job
 };
 
 }  // namespace delayd::engine

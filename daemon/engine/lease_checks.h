@@ -14,9 +14,9 @@
 namespace delayd::engine {
 
 Status CheckLease(const Lease& command);
-// How long it is held; none: the job's own.
+// How long a job is held; none: its own lease time.
 Status CheckLeaseTime(std::optional<Millis> lease);
-// The name of who works on the job.
+// The name of the worker.
 Status CheckClient(std::string_view client);
 
 }  // namespace delayd::engine

@@ -3,8 +3,8 @@
 //
 // Errors:  none; the number of a lease that has ended may be given out again.
 // Threads: one owner.
-// Cost:    O(1), no lease is ever moved. The memory of ended leases is used again; beyond
-//          kSparesMax their records, the greater part of it, are freed.
+// Cost:    O(1), and no lease ever moves. The memory of ended leases is reused; beyond kSparesMax
+//          of them their records, the greater part of it, are freed.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ struct LeaseInfo {
   uint64_t sequence = 0;  // 0: it is over
   BootTime expires;
   std::string client;
-  uint32_t timer = 0;  // the index of the timer of its end in the wheel, or:
-  // That timer has fired, and others may have its index.
+  uint32_t timer = 0;  // the index of its timer in the lease wheel, or:
+  // The timer has fired, and its index may be another timer's by now.
   static constexpr uint32_t kFired = UINT32_MAX;
   std::unique_ptr<storage::JobRecord> record;  // without the payload
 };
@@ -34,7 +34,7 @@ class LeaseTable {
  public:
   using Index = uint32_t;
 
-  // All but the record is the caller's to set.
+  // The caller sets all but the record.
   Index Add(storage::JobRecord&& record) {
     if (free_.empty()) {
       free_.push_back(static_cast<Index>(leases_.size()));
@@ -61,7 +61,7 @@ class LeaseTable {
 
   size_t size() const { return leases_.size() - free_.size(); }
 
-  // As many as there ever were at once: so many does ForEach look at.
+  // The most leases that there ever were at once; ForEach looks at that many.
   size_t places() const { return leases_.size(); }
 
   // In no order.
@@ -82,7 +82,7 @@ class LeaseTable {
   static constexpr size_t kSparesMax = 4096;
 
   wheel::SegmentedArray<LeaseInfo> leases_;
-  wheel::SegmentedArray<Index> free_;  // the one that ended last comes first: its memory is warm
+  wheel::SegmentedArray<Index> free_;  // the last to end is reused first: its memory is warm
 };
 
 }  // namespace delayd::engine

@@ -1,9 +1,10 @@
-// daemon/engine/left_on_disk.h — jobs that are keyed before now, and wait for their clock on disk.
+// daemon/engine/left_on_disk.h — jobs that are keyed before now but not due yet, and wait on disk.
 //
-// What:    a key is the due time by the clocks as they stood. Where the wall clock was set back,
-//          jobs whose keys have passed may wait for hours, and may be more than memory has room
-//          for: they stay on disk while what is due behind them is loaded. Known of them is where
-//          the first one lies, and when one of them is due first: then they are looked at again.
+// What:    a key is the due time by the clocks as they stood when it was made. After the wall clock
+//          was set back, jobs whose keys have passed may have to wait for hours, and there may be
+//          more of them than memory has room for. They stay on disk while due jobs behind them are
+//          loaded. What is known of them is where the first one lies, and when the first one is
+//          due: then all of them are looked at again.
 // Threads: one owner. Cost: a few comparisons.
 #pragma once
 
@@ -19,7 +20,7 @@ namespace delayd::engine {
 
 class LeftOnDisk {
  public:
-  // What is due so soon had better be loaded.
+  // Whether the job is due late enough; one that is due sooner is better loaded.
   static bool MayStay(const Moment& due, const Now& now) {
     return due.Until(now) > Millis(limits::kLeftOnDiskMs);
   }
@@ -32,7 +33,7 @@ class LeftOnDisk {
     }
   }
 
-  // The place of the first.
+  // The place of the first of them.
   const std::optional<Frontier>& from() const { return from_; }
 
   // How long all of them may stay; none: there are none.
@@ -48,7 +49,7 @@ class LeftOnDisk {
 
  private:
   std::optional<Frontier> from_;
-  std::optional<Moment> on_boot_clock_;  // when the first that waits for it is due
+  std::optional<Moment> on_boot_clock_;  // when the first job on this clock is due
   std::optional<Moment> on_wall_clock_;
 };
 

@@ -28,7 +28,7 @@ struct ListCursor {
   // The first place behind this one.
   ListCursor Next() const { return {.at = at, .id = JobId{ToInt(id) + 1}}; }
 
-  // This place, or the first one at `first` where that is later: rows before it are deleted.
+  // This place, or the first one at `first` if that is later: rows before it are deleted.
   ListCursor NotBefore(WallTime first) const {
     return at >= first ? *this : ListCursor{.at = first, .id = JobId{}};
   }
@@ -37,9 +37,9 @@ struct ListCursor {
 };
 
 std::string FormatListCursor(const ListCursor& cursor);
-// The empty text is the beginning.
+// Empty text stands for the beginning.
 StatusOr<ListCursor> ParseListCursor(std::string_view text);
-// Of one that no page of that request has given.
+// The error for a cursor that no page of that request has given.
 Status MalformedCursor();
 
 class ListPage {

@@ -28,10 +28,10 @@ struct Located {
   std::optional<Finished> finished;
 };
 
-// The finished job that this row of a key names.
+// The finished job that this row of kKeys names.
 Located FinishedByKey(const storage::KeyRecord& record);
 
-// `ref`: how the job was named by whoever asked.
+// `ref`: how the client named the job.
 Status RefuseFinished(const Located& located, const JobRef& ref);
 
 }  // namespace delayd::engine

@@ -3,12 +3,14 @@
 // wheel.
 //
 // What:    below the low-water mark the store holds nothing but tombstones, so no seek may ever go
-//          there. FiredKeys has the keys of what has fired: jobs fire in their order, mostly, which
-//          is the queue's row. What still waits is bounded by its wheel, and in the boot wheel by
-//          its offset too, which BootOffsets has.
+//          there. FiredKeys has the keys of the jobs that have fired, mostly added in rising order,
+//          which its priority queue keeps in a row. A bound for the jobs that still wait follows
+//          from their wheel, and in the boot wheel from the clock offsets too, which BootOffsets
+//          has.
 // Threads: one owner.
-// Cost:    O(1), and O(log n) for one that comes late, amortised; entries of finished jobs go when
-//          they come first, and when they outnumber the live ones, a part with each look.
+// Cost:    amortised O(1), or O(log n) for a key that comes late. Entries of finished jobs go when
+//          they get to the top; when they outnumber the live ones, they are sifted out, a part with
+//          each Min.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +29,8 @@
 
 namespace delayd::engine {
 
-// Writers go by the mark as decided: nothing is keyed before it any more. Readers begin at the one
-// whose batch is committed, as the rows between the two may be there still.
+// Writers go by the decided mark: nothing is keyed before it any more. Readers begin at the durable
+// one, whose batch is committed, as the rows between the two may be there still.
 class LowWaterMark {
  public:
   // As the store has it.
@@ -37,7 +39,7 @@ class LowWaterMark {
     durable_ = mark;
   }
 
-  // A batch that changes so many jobs is closed: whether it is time to look for the mark again.
+  // A batch that changes `jobs` jobs is closed: whether it is time to compute the mark again.
   bool IsLookedFor(size_t jobs, size_t jobs_per_mark) {
     jobs_since_ += jobs;
     if (jobs_since_ < jobs_per_mark) {
@@ -47,7 +49,7 @@ class LowWaterMark {
     return true;
   }
 
-  // Whether that is further than it was: then the batch writes it.
+  // Whether this raises the mark; if so, the batch writes it.
   bool Raise(WallTime mark, uint64_t batch) {
     if (mark <= decided_) {
       return false;
@@ -77,8 +79,8 @@ class LowWaterMark {
 
 class FiredKeys {
  public:
-  // Another job may have the slot by now. If it has fired under the same key_due, that is a live
-  // key all the same.
+  // Another job may have the slot by now. If that one has fired under the same key_due, the key is
+  // live all the same.
   struct Key {
     WallTime key_due;
     Slot slot = 0;
@@ -86,9 +88,9 @@ class FiredKeys {
     friend bool operator<(const Key& a, const Key& b) { return a.key_due < b.key_due; }
   };
 
-  // What one Min looks at: there may be millions, and everybody waits.
+  // How many entries one Min looks at: there may be millions, and everybody waits.
   static constexpr size_t kLooksMax = limits::Bound(4096, 2);
-  // Of jobs that have ended so many entries may be among those of as many live ones as there are.
+  // Sifting starts when entries of ended jobs outnumber the live ones by more than this.
   static constexpr size_t kEndedMax = limits::Bound(1024, 4);
 
   void Add(WallTime key_due, Slot slot) {
@@ -98,9 +100,9 @@ class FiredKeys {
     }
   }
 
-  // `is_live(key)` tells whether that slot has a job that has fired under that key. `live` is how
-  // many jobs have fired. Less than the least live key where more have ended than are looked at:
-  // the next ones go on.
+  // The least live key, or less: where more jobs have ended than one call looks at, the next calls
+  // go on. `is_live(key)` tells whether the slot has a job that has fired under that key. `live` is
+  // how many jobs have fired.
   template <typename IsLive>
   std::optional<WallTime> Min(size_t live, const IsLive& is_live) {
     if (!is_sifting_ && keys_.size() > 2 * live + kEndedMax) {
@@ -133,8 +135,9 @@ class FiredKeys {
     }
   }
 
-  // One entry a live key: a job that was given back has fired under the same key again. In their
-  // order, and what is added meanwhile comes behind, so that the kept ones stand in a row.
+  // Keeps one entry for each live key: a job that was given back has fired under the same key
+  // again. Keys are taken in their order, and those added meanwhile come behind, so that the kept
+  // ones stand in a row.
   template <typename IsLive>
   void Sift(const IsLive& is_live, size_t* looks) {
     for (; *looks > 0 && !keys_.empty(); --*looks) {
@@ -160,16 +163,16 @@ class FiredKeys {
   }
 
   Keys keys_;
-  // While entries of finished jobs are sifted out of keys_, those that stay; and by slot, whether
-  // one of its live key did.
+  // While entries of finished jobs are sifted out of keys_: the entries that stay, and by slot,
+  // whether one for its live key did.
   bool is_sifting_ = false;
   Keys sifted_;
   std::vector<bool> is_kept_;
 };
 
-// A job in the boot wheel is keyed at its due tick or later, plus the offset of the wall clock when
-// it came. Those of a clock that was set forward since must not count for ever: a group of jobs is
-// forgotten when nothing in the wheel is as early as the last of them.
+// A job in the boot wheel is keyed at its due tick plus the offset of the wall clock when it came,
+// or later. The offset of a clock that was set forward since must not count for ever: a group of
+// jobs is forgotten when nothing in the wheel is as early as the last of them.
 class BootOffsets {
  public:
   void Add(Millis offset, wheel::Tick due) {
@@ -177,14 +180,14 @@ class BootOffsets {
     young_.last = std::max(young_.last, due);
   }
 
-  // `next`: nothing in the wheel is due before.
+  // `next`: no job in the wheel is due before this.
   void Forget(wheel::Tick next) {
     if (old_.last < next) {
       old_ = std::exchange(young_, {});
     }
   }
 
-  // Of the jobs that may be in the wheel; none: no job is.
+  // The least offset of the jobs that may be in the wheel; none: there is no job.
   std::optional<Millis> Least(wheel::Tick next) const {
     const Millis least = std::min(old_.LeastFrom(next), young_.LeastFrom(next));
     return least == Millis::max() ? std::nullopt : std::optional(least);

@@ -1,11 +1,10 @@
 // daemon/engine/other_life.h — what a store may have given out in another life.
 //
-// What:    a backup or a snapshot that is put back goes on from where it was taken, and knows
-//          nothing of the ids and lease tokens that were given out since. They are known to
-//          clients and workers, whose cancels and acks would end other jobs. So a start leaves out
-//          as many ids as there may have been since the store was last written, and takes an epoch
-//          by the clock.
-// Units:   wall-clock times. Behind a clock that was set back meanwhile there is no such promise.
+// What:    a restored backup or snapshot goes on from where it was taken, and knows nothing of the
+//          ids and lease tokens that were given out since. Clients and workers still have them, and
+//          their cancels and acks would end other jobs. So a start skips as many ids as may have
+//          been given out since the store was last written, and takes its epoch from the clock.
+// Units:   wall-clock times. If the clock was set back meanwhile, nothing is promised.
 // Errors:  none.
 // Threads: functions.
 // Cost:    a thousand ids for each millisecond that the store was not in use.
@@ -22,9 +21,9 @@
 
 namespace delayd::engine {
 
-// The clock that is gone by, or, where that is held, as far ahead of it as `machine` shows. Above
-// 60 days the remainder of a month counts: it differs each time, and a machine that comes up in
-// 2099 does not use up all ids.
+// The believed clock or, while it is held, as far ahead of it as `machine` shows. Beyond 60 days
+// only a month and the remainder of a month count: that differs each time, and a machine that comes
+// up in 2099 does not use up all ids.
 inline WallTime ShownAtStart(WallTime now, std::optional<WallTime> machine) {
   constexpr Millis kMonth = std::chrono::days(30);
   const Millis ahead = std::chrono::duration_cast<Millis>(machine.value_or(now) - now);
@@ -33,7 +32,7 @@ inline WallTime ShownAtStart(WallTime now, std::optional<WallTime> machine) {
 
 // As many ids as can be given out from `last` to `now`.
 inline uint64_t IdsSince(WallTime last, WallTime now) {
-  constexpr Millis kMost = std::chrono::days(365);  // a wrong clock uses not all up
+  constexpr Millis kMost = std::chrono::days(365);  // so that a wrong clock does not use up all ids
   return static_cast<uint64_t>(std::clamp(now - last, Millis(0), kMost).count()) *
          (limits::kJobIdsASecond / 1000);
 }

@@ -1,9 +1,9 @@
 // daemon/engine/own_work.h — how much of what the engine changes by itself is not durable yet:
 // leases that end by their time or with their connection, jobs that expire.
 //
-// What:    what clients ask for is bounded by reading no more of it; this is bounded here, or a
-//          million leases that end together would be as many rows in memory, and everybody's
-//          answers would wait behind them.
+// What:    requests of clients are bounded by reading no more of them. The engine's own changes are
+//          bounded here: otherwise a million leases that end together would be as many rows in
+//          memory, and everybody's answers would wait behind them.
 // Units:   jobs.
 // Threads: one owner.
 // Cost:    O(1); a batch under way with such jobs takes 16 bytes.
@@ -25,7 +25,7 @@ class OwnWork {
     ++sum_;
   }
 
-  // The open batch got this number.
+  // The open batch was closed as number `batch`.
   void Close(uint64_t batch) {
     if (open_ > 0) {
       underway_.emplace_back(batch, std::exchange(open_, 0));
@@ -39,7 +39,7 @@ class OwnWork {
     }
   }
 
-  // A commit has to come first; it starts the next turn.
+  // A commit must come first; it starts the next turn.
   bool is_full() const { return sum_ >= limits::kOwnWorkMax; }
 
  private:

@@ -1,10 +1,9 @@
 // daemon/engine/parked_replies.h — answers that wait for the commit they rest on.
 //
 // Threads: the engine's owner.
-// Cost:    no allocation per answer but the growth of a vector per commit under way; what becomes
-//          ready is handed over as it lies there. One is found in as many steps as there are
-//          commits under way; who looks for one in a thousand pays for a look at each of them,
-//          once.
+// Cost:    no allocation per answer except the growth of one vector per commit under way, which is
+//          handed over as it is when its commit is done. Find takes a step for each commit under
+//          way, and looks at each parked reply once over all calls.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +22,7 @@ namespace delayd::engine {
 
 class ParkedReplies {
  public:
-  // Until the commit with the reply's sequence.
+  // Keeps the reply until the commit with its sequence.
   void Park(Reply reply) {
     auto at = buckets_.end();
     while (at != buckets_.begin() && std::prev(at)->sequence > reply.sequence) {
@@ -33,8 +32,8 @@ class ParkedReplies {
       Bucket bucket;
       bucket.sequence = reply.sequence;
       at = std::next(buckets_.insert(at, std::move(bucket)));
-      // Batches are mostly alike, and to move the replies of one while it grows costs more than
-      // they do.
+      // Batches are mostly alike in size, and moving the replies of one while its vector grows
+      // costs more than adding them.
       std::prev(at)->replies.reserve(last_released_);
     }
     std::prev(at)->replies.push_back(std::move(reply));
@@ -56,8 +55,9 @@ class ParkedReplies {
     }
   }
 
-  // The answer to this request; null when it is not here, or none of those that `is_wanted` tells
-  // of, which is the same for every call. Ten thousand clients that go at once are each looked for.
+  // The answer to this request; null when it is not here or `is_wanted` is false for it.
+  // `is_wanted` must be the same for every call, as its results are kept: when ten thousand clients
+  // disconnect at once, each is looked for.
   template <typename Wanted>
   Reply* Find(RequestId request, const Wanted& is_wanted) {
     for (Bucket& bucket : buckets_) {
@@ -79,7 +79,7 @@ class ParkedReplies {
   struct Bucket {
     uint64_t sequence = 0;
     std::vector<Reply> replies;
-    size_t noted = 0;  // so many of them have been looked at
+    size_t noted = 0;  // how many of them have been looked at
     boost::unordered_flat_map<RequestId, size_t> wanted;
   };
 

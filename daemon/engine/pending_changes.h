@@ -1,8 +1,8 @@
 // daemon/engine/pending_changes.h — the store as it will be once everything decided so far is
 // durable.
 //
-// What:    gathers puts and deletes into the open batch, keeps the batches that are on their way,
-//          and answers reads from them before it asks the store. It notes which of them an access
+// What:    gathers puts and deletes into the open batch, keeps the batches that are under way, and
+//          answers reads from them before it asks the store. It notes which batches an access
 //          touched, so that the answer made from it can wait for their commit.
 // Errors:  those of the store.
 // Threads: one owner; batches that were handed out are shared with the committer as const.
@@ -41,7 +41,7 @@ class PendingChanges final : public storage::JobReader {
   void Delete(storage::Table table, std::string_view key);
 
   Status Get(storage::Table table, std::string_view key, std::string* value) const override;
-  // Of kTimers, for one who goes on with the rows behind it: see RowsAhead.
+  // A Get of kTimers for a caller that goes on with the rows behind it: see RowsAhead.
   Status GetInOrder(std::string_view key, WallTime before, size_t wanted, std::string* value);
   // Durable rows only.
   Status Scan(storage::Table table,
@@ -49,7 +49,7 @@ class PendingChanges final : public storage::JobReader {
               std::string_view to,
               const Visitor& visit) const override;
 
-  // The rows of a table that will be there for changes under way, in no order. Not an access.
+  // Visits the rows of a table that the changes under way put, in no order. Not an access.
   template <typename Visit>
   void ForEachPut(storage::Table table, const Visit& visit) const {
     for (const Change& change : changed_) {
@@ -59,7 +59,7 @@ class PendingChanges final : public storage::JobReader {
     }
   }
 
-  // And those that will be gone.
+  // Visits the keys that they delete.
   template <typename Visit>
   void ForEachDelete(storage::Table table, const Visit& visit) const {
     for (const Change& change : changed_) {
@@ -75,27 +75,28 @@ class PendingChanges final : public storage::JobReader {
   // Whether a change of this row is on its way; counts as an access.
   bool IsChanging(storage::Table table, std::string_view key) const;
 
-  // From here on accesses are counted anew.
+  // Starts anew: touched() is about accesses from here on.
   void BeginAccess() { touched_ = 0; }
 
-  // The last batch, not yet durable, that an access since then read from or wrote to; 0: none.
+  // The last batch, not yet durable, that an access since BeginAccess read from or wrote to; 0:
+  // none.
   uint64_t touched() const { return touched_; }
 
-  // An access to everything: counters, which tell of all changes at once.
+  // Counts as an access to everything, as a look at counters is, which reflect all changes at once.
   void TouchAll() { touched_ = open_ != nullptr ? open_sequence_ : open_sequence_ - 1; }
 
   bool open_is_empty() const { return open_ == nullptr; }
 
   size_t open_bytes() const { return open_ == nullptr ? 0 : open_->bytes(); }
 
-  // So large, with changes of so many jobs, that it is to be closed.
+  // Whether the open batch, which changes `jobs` jobs, is so large that it must be closed.
   bool open_is_full(size_t jobs) const {
     return jobs >= limits::kCommitOpsJobsMax || open_bytes() >= limits::kCommitBytesMax;
   }
 
   uint64_t open_sequence() const { return open_sequence_; }
 
-  // Ends the open batch, which changes so many jobs; further changes go into the next.
+  // Ends the open batch, which changes `jobs` jobs; further changes go into the next.
   void Close(size_t jobs);
   std::optional<SealedBatch> TakeClosed();
   void Committed(uint64_t sequence);
@@ -111,8 +112,8 @@ class PendingChanges final : public storage::JobReader {
     size_t hash;
   };
 
-  // The last change of a row that is not durable yet. It is found by the row that it changes, which
-  // lies in the batch: there is no copy of the key.
+  // The last change of a row that is not durable yet. It is found by the key of that row, which
+  // stays in the batch: the key is not copied.
   struct Change {
     size_t hash = 0;
     mutable const storage::Batch* batch = nullptr;
@@ -165,7 +166,7 @@ class PendingChanges final : public storage::JobReader {
   std::shared_ptr<storage::Batch> open_;
   std::deque<SealedBatch> closed_;    // not handed out yet
   std::deque<SealedBatch> underway_;  // handed out, not durable yet
-  // The next batch is mostly about as large as the last one: it need not grow step by step.
+  // A batch is mostly about as large as the one before, so its memory is reserved at once.
   static constexpr size_t kOpsExpectedMax = 4096;
   static constexpr size_t kBytesExpectedMax = size_t{1} << 20;
   size_t ops_expected_ = 0;

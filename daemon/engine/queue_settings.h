@@ -20,8 +20,8 @@ struct RateCap {
   friend bool operator==(const RateCap&, const RateCap&) = default;
 };
 
-// A nack without a delay waits initial * factor^(attempt - 1), at most max, less up to `jitter` of
-// it, so that jobs that failed together do not come back together.
+// A nack without a delay waits initial * factor^(attempt - 1), at most max, shortened by up to
+// `jitter` of it, so that jobs that failed together do not come back together.
 struct Backoff {
   Millis initial{1000};
   double factor = 2.0;
@@ -30,7 +30,7 @@ struct Backoff {
 };
 
 struct QueueSettings {
-  // Of jobs that do not say otherwise when they are enqueued.
+  // For jobs that do not say otherwise when they are enqueued.
   Millis lease{limits::kLeaseMsDefault};
   uint32_t max_attempts = limits::kMaxAttemptsDefault;
   Backoff backoff;

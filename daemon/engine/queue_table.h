@@ -53,12 +53,12 @@ struct QueuePause {
 };
 
 struct Queue {
-  // As clients are told.
+  // The counts that clients see.
   uint64_t ready_count() const { return ready.size() + damaged; }
 
   uint64_t scheduled_count() const { return counts.pending - ready_count() - leased; }
 
-  // Than in memory.
+  // Whether some of its pending jobs are on disk only.
   bool has_more_on_disk() const { return counts.pending > held + leased + damaged; }
 
   QueueId id{};
@@ -71,16 +71,16 @@ struct Queue {
   uint64_t damaged = 0;  // pending, but their records cannot be read
   uint64_t held = 0;     // scheduled and ready jobs in memory
   // While the queue lags behind the others (backlog.cc): its jobs at or behind this place in the
-  // order of timers lie on disk only. Never behind the common frontier.
+  // order of timers are on disk only. Never behind the common frontier.
   std::optional<Frontier> frontier;
-  size_t lagging_place = 0;        // among the lagging queues
-  uint32_t held_place = 0;         // among what each of them holds
-  uint32_t frontier_place = 0;     // among the times of their frontiers
-  std::optional<uint32_t> hunger;  // among those of them without a ready job
+  size_t lagging_place = 0;        // LaggingQueues: its place in the list
+  uint32_t held_place = 0;         // its place in the heap of held counts
+  uint32_t frontier_place = 0;     // its place in the heap of frontiers
+  std::optional<uint32_t> hunger;  // its place among those without a ready job
   std::optional<QueuePause> pause;
   QueueSettings settings;
   RateBucket bucket;
-  std::optional<wheel::TimerHandle> rate_timer;  // somebody waits for the bucket
+  std::optional<wheel::TimerHandle> rate_timer;  // while a request waits for the bucket
   // Since the start of the daemon.
   uint64_t enqueued = 0;
   uint64_t handed_out = 0;
@@ -90,16 +90,17 @@ struct Queue {
   bool stored = false;  // the store knows the name; else only a waiting worker does
   // Its place among the queues without a job, which may be forgotten.
   std::optional<std::list<QueueId>::iterator> among_empty;
-  WallTime first_dead;          // no row of the dead is older
+  WallTime first_dead;          // no row of a dead job is older
   bool counts_changed = false;  // since the open batch began
-  bool to_serve = false;        // has got ready jobs since its waiters were last looked at
-  bool cut_short = false;       // the look ended before all were looked at
+  bool to_serve = false;        // its waiters are to be looked at (ServeSoon)
+  bool cut_short = false;       // the last look ended before all its jobs were looked at
   bool is_offered = false;      // while the queues of a lease request are gathered
 };
 
 class QueueTable {
  public:
-  // Of all queues, by whom their counts are changed: nobody goes through 100,000 of them for these.
+  // Totals over all queues, kept with each change of their counts: nobody goes through 100,000
+  // queues to add them up.
   struct Sums {
     uint64_t stored = 0;  // queues that the store knows
     uint64_t pending = 0;
@@ -114,39 +115,42 @@ class QueueTable {
 
   // Null when there is none.
   Queue* Find(std::string_view name) const;
-  // Of an id that a job carries: it must be there.
+  // `id` comes from a job, so the queue must be there.
   Queue& operator[](QueueId id);
   const Queue& operator[](QueueId id) const;
 
   bool Has(QueueId id) const { return ToInt(id) < by_id_.size() && by_id_[ToInt(id)] != nullptr; }
 
-  // Of an id that a row says job `job` is in: a store that has lost rows may not know the queue.
+  // Checks the queue id in a row of job `job`: a store that has lost rows may not know the queue.
   Status CheckKnown(QueueId id, JobId job) const;
 
-  // One that the store knows.
+  // Adds a queue that the store knows.
   Status Restore(QueueId id, std::string_view name);
-  // A new one, under the next free id.
+  // Adds a new queue, under the next free id.
   Queue& Create(std::string_view name);
   // The store knows it from now on.
   void NoteStored(Queue* queue);
-  // Of a queue that was restored.
+  // Sets the counts of a restored queue.
   void Restore(Queue* queue, const storage::QueueCounts& counts);
   void Count(Queue* queue, const CountsChange& by);
   void CountUrgent(Queue* queue, int by);
 
   const Sums& sums() const { return sums_; }
 
-  // One that the store does not know goes when no worker waits for it any more, and its id to
-  // another: not now, as those on the way to it hold on to it, but with RemoveUnused.
+  // A queue that the store does not know is removed once no worker waits for it, and its id is
+  // reused. That happens in RemoveUnused and not right here, as callers still hold on to the queue.
   void RemoveIfUnused(const Queue& queue);
   void RemoveUnused();
-  // One that the store no longer knows goes at once. Its id rests, so that no row of its time can
-  // be taken for one of another queue, should a loss set some tables back and not others.
+  // Removes a queue that the store no longer knows, at once. Its id is not reused for a while:
+  // should a loss set some tables back and not others, an old row of this queue must not be taken
+  // for one of another queue.
   void Forget(const Queue& queue);
-  // To the store, since the start: after so much an id has rested.
+  // Notes that `bytes` more were written to the store: an id rests until limits::kQueueIdRestBytes
+  // have been written.
   void Written(uint64_t bytes);
-  // Ids below the largest that no queue has: they are used first. With a start nothing rests.
-  // `lost`: those, in order, that have jobs and no name any more. Nobody gets them.
+  // At a start: collects the ids below the largest that no queue has, which are given out first;
+  // none is resting then. `lost`, in ascending order: ids that have jobs but no name any more. They
+  // are never given out.
   void CollectFree(const std::vector<QueueId>& lost);
 
   size_t size() const { return by_name_.size(); }
@@ -181,10 +185,11 @@ class QueueTable {
   Queue& Insert(QueueId id, std::string_view name);
   void Remove(QueueId id);
 
-  std::vector<std::unique_ptr<Queue>> by_id_;  // position: the id
-  std::vector<QueueId> unused_;                // perhaps, and perhaps twice
-  std::vector<QueueId> free_;                  // ids below by_id_.size() that nobody has
-  // The same, not to be used yet, and what had been written when they were forgotten; oldest first.
+  std::vector<std::unique_ptr<Queue>> by_id_;  // indexed by id
+  std::vector<QueueId> unused_;                // candidates; one may be there twice
+  std::vector<QueueId> free_;                  // ids below by_id_.size() that no queue has
+  // Such ids that may not be reused yet, each with the bytes written when it was forgotten; oldest
+  // first.
   std::deque<std::pair<QueueId, uint64_t>> resting_;
   uint64_t written_ = 0;
   Sums sums_;

@@ -1,9 +1,9 @@
 // daemon/engine/rate_bucket.h — a token bucket that counts exactly, in whole numbers.
 //
-// What:    fills by cap.count tokens each cap.per, holds at most cap.burst (and what is left of the
-//          last millisecond), and begins full. Another cap finds the tokens that were there.
-// Units:   a token is `per` milliseconds of filling by `count`: nothing is ever rounded but what is
-//          left of a token when `per` changes, which is rounded down.
+// What:    gains cap.count tokens each cap.per, holds at most cap.burst (and the remainder of the
+//          last millisecond), and begins full. Another cap keeps the tokens that are there.
+// Units:   the level gains `count` a millisecond, and a token takes `per` of it. Nothing is ever
+//          rounded, except that a part of a token is rounded down when `per` changes.
 // Threads: one owner. Cost: O(1), a few instructions.
 // Source:  the token bucket of traffic shaping.
 #pragma once
@@ -26,7 +26,7 @@ class RateBucket {
     const uint64_t old_token = Token();
     const uint64_t old_level = begins ? 0 : LevelAt(now);
     cap_ = cap;
-    // A full one at each change would give a burst to whoever reloads.
+    // A full bucket at each change would give a burst to whoever reloads the configuration.
     level_ = begins ? Capacity() : std::min(Capacity(), Scaled(old_level, old_token));
     filled_at_ = now;
   }
@@ -55,8 +55,8 @@ class RateBucket {
  private:
   uint64_t Token() const { return static_cast<uint64_t>(cap_.per.count()); }
 
-  // The clock shows whole milliseconds. Of the one that completes a token the rest is kept: without
-  // it 700/s gave 500, and no rate more than one in a millisecond.
+  // The clock counts whole milliseconds. What remains of the one that completes a token is kept:
+  // without that, 700/s gave 500, and no rate gave more than one token a millisecond.
   uint64_t Capacity() const {
     return std::max(Token() * std::max<uint32_t>(cap_.burst, 1),
                     Token() + std::max<uint32_t>(cap_.count, 1) - 1);

@@ -1,14 +1,14 @@
-// daemon/engine/recent_index_rows.h — where the jobs are that were stored last: their rows of
-// kIndex.
+// daemon/engine/recent_index_rows.h — the kIndex rows of the jobs that were stored last.
 //
-// What:    a job that is cancelled or moved before it is near is found by its index row, and most
-//          often it is one of those that came last. Ids ascend, so the last kRows of them have a
-//          place each, without a search. A row that is not here is read from the store; one that is
-//          here is what the store will have, since every put and delete of kIndex passes by here.
+// What:    a job that is cancelled or moved before it is loaded is found by its index row, and most
+//          often it is one of the newest. Ids ascend, so each of the last kRows ids has a place of
+//          its own and needs no search. A row that is not here is read from the store; a row that
+//          is here is what the store will have, since every put and delete of kIndex passes through
+//          here.
 // Errors:  none.
 // Threads: one owner.
-// Cost:    one access to memory; 24 bytes a row, in pieces that are made when they are needed, and
-//          12 MiB at most. A read of the store instead takes 2 to 5 µs.
+// Cost:    one access to memory; 24 bytes a row, in pieces that are allocated when they are needed,
+//          and 12 MiB at most. Reading the store instead takes 2 to 5 µs.
 #pragma once
 
 #include <array>

@@ -1,14 +1,14 @@
 // daemon/engine/rows_ahead.h — rows of kTimers that will be wanted next, read by one scan.
 //
 // What:    a worker that drains a backlog takes its rows in the order in which they are stored, and
-//          one scan of many rows costs a fraction of as many single reads. What was read and not
-//          taken is forgotten when other rows are wanted. After a scan that was of little use,
-//          because the backlog is taken in another order, single reads follow for a while. A row is
-//          as it was read until Forget is told that it has changed: PendingChanges does so with
-//          every commit, and until then finds the change first.
+//          one scan of many rows costs a fraction of as many single reads. Rows that were read
+//          ahead and not taken are forgotten when other rows are wanted. After a scan that was of
+//          little use, because the backlog is taken in another order, rows are read one by one for
+//          a while. A row read ahead is valid until Forget is told that it has changed:
+//          PendingChanges calls Forget with every commit, and until then finds the change first.
 // Errors:  those of the store; a scan that fails leaves nothing, and the row is read by itself.
 // Threads: one owner.
-// Cost:    a look 20 ns when rows are taken in order; memory for kRowsMax rows.
+// Cost:    a lookup takes 20 ns when rows are taken in order; memory for kRowsMax rows.
 #pragma once
 
 #include <cstddef>
@@ -31,12 +31,12 @@ class RowsAhead {
 
   explicit RowsAhead(const storage::JobReader& store) : store_(store) {}
 
-  // The row as it is in the store, when it was read ahead or is now: together with those that
-  // follow it and are keyed before that time, `wanted` in all. Valid until the next call of Find or
-  // Forget.
+  // The row as it is in the store, if it was read ahead or is read now, together with the rows that
+  // follow it and are keyed before `before`, `wanted` in all. None: the caller must read the row by
+  // itself. Valid until the next call of Find or Forget.
   std::optional<std::string_view> Find(std::string_view key, WallTime before, size_t wanted);
 
-  // The row has changed in the store: what was read of it holds no longer.
+  // The row has changed in the store: what was read of it is no longer valid.
   void Forget(std::string_view key);
 
   bool empty() const { return rows_.empty(); }

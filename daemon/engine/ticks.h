@@ -40,11 +40,11 @@ constexpr BootTime BootTimeOf(wheel::Tick tick) {
   return std::chrono::floor<Millis>(BootMicros(Micros(static_cast<int64_t>(tick))));
 }
 
-// What is written down of a clock is rounded down: by that a relative job waits this much longer,
-// or it could fire a fraction of a millisecond early. The due time that clients see is without it,
-// so that "in 30m" is shown as exactly that.
+// Clock readings are stored rounded down. A relative job waits this much longer, or it could fire a
+// fraction of a millisecond early. The due time that clients see leaves it out, so that "in 30m" is
+// shown as exactly that.
 inline constexpr Millis kClockRounding{1};
-// The same for what the boot wheel counts in.
+// The same for the microseconds that the boot wheel counts in.
 inline constexpr Micros kBootRounding{1};
 
 // When a job is due, as a record or its head says.
@@ -71,7 +71,7 @@ inline DueTimes DueOf(const storage::JobRecord& record) {
 }
 
 // How far the wall clock was set since a delay was promised that counts on the boot clock. In whole
-// seconds: the clocks are read rounded down, and what is told must not waver.
+// seconds: the clocks are read rounded down, and what clients see must not waver.
 inline Millis StepOfWall(const DueTimes& due, uint64_t boot_id, const Now& now) {
   if (!due.IsOnBootClock(boot_id)) {
     return Millis(0);
@@ -82,7 +82,7 @@ inline Millis StepOfWall(const DueTimes& due, uint64_t boot_id, const Now& now) 
   return std::clamp(step, -wall, Millis(limits::kWallMsMax) - wall);
 }
 
-// When a timer for it fires.
+// When a job's timer fires.
 struct Moment {
   bool on_boot_clock;
   wheel::Tick tick;

@@ -8,12 +8,12 @@
 
 namespace delayd::engine {
 
-// A job's due time or the end of its lease, as its phase says; or the end of a lease request's
-// wait.
+// Without any of these bits: a job's due time or the end of its lease, as its phase says. With this
+// one: the end of a lease request's wait.
 inline constexpr uint64_t kWaiterBit = uint64_t{1} << 63;
-// Or the end of a queue's pause.
+// The end of a queue's pause.
 inline constexpr uint64_t kPauseBit = uint64_t{1} << 62;
-// Or the moment at which its rate cap lets it hand out again.
+// The moment at which a queue's rate cap lets it hand out again.
 inline constexpr uint64_t kRateBit = uint64_t{1} << 61;
 
 constexpr uint64_t TimerIdOfJob(Slot slot) {

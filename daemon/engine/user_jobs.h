@@ -1,8 +1,8 @@
 // daemon/engine/user_jobs.h — how many jobs each user has stored, and which of these counts are to
 // be written.
 //
-// What:    a job is counted for the user who enqueued it, from that until it is acked or cancelled.
-//          Nobody's jobs, which have no user, are not counted.
+// What:    a job counts for the user who enqueued it, from then until it is acked or cancelled.
+//          Jobs without a user are not counted.
 // Units:   jobs.
 // Threads: one owner.
 // Cost:    O(log n) in the users that have jobs.
@@ -35,7 +35,7 @@ class UserJobs {
   void Lose(const std::string& user) {
     const auto found = jobs_.find(user);
     if (found == jobs_.end()) {
-      return;  // nobody's; or the count is wrong, which verify tells
+      return;  // no user; or the count is wrong, which 'delayctl verify' reports
     }
     if (--found->second == 0) {
       jobs_.erase(found);
@@ -48,7 +48,7 @@ class UserJobs {
     return found == jobs_.end() ? 0 : found->second;
   }
 
-  // Of all who have jobs: visit(user, jobs).
+  // For all users that have jobs: visit(user, jobs).
   template <typename Visit>
   void ForEach(const Visit& visit) const {
     for (const auto& [user, jobs] : jobs_) {
@@ -56,7 +56,7 @@ class UserJobs {
     }
   }
 
-  // Of those whose count has changed since this was last called.
+  // For the users whose count has changed since the last call.
   template <typename Visit>
   void TakeChanged(const Visit& visit) {
     for (const std::string& user : changed_) {
@@ -66,7 +66,7 @@ class UserJobs {
   }
 
  private:
-  std::map<std::string, uint64_t> jobs_;  // who has none is not there
+  std::map<std::string, uint64_t> jobs_;  // users without jobs are not there
   std::set<std::string> changed_;
 };
 

@@ -14,14 +14,14 @@
 namespace delayd::engine {
 
 struct WaitingLease {
-  // As often as they were named. While it waits no queue of them goes, and until then those are
-  // missing that are not there. A hundred names are looked up once, not at each step, and take an
-  // eighth of their memory.
+  // One entry for each time that a queue was named. While the request waits, none of its queues is
+  // removed; until it waits, queues that do not exist are missing here. A hundred names are thus
+  // looked up once and not at each step, and take an eighth of the memory.
   std::vector<Queue*> queues;
   uint32_t count = 1;
   std::optional<Millis> lease;
   std::string client;
-  BootTime end;  // of its wait; until its queues are looked through it is kept a while beyond
+  BootTime end;  // of its wait; it may be kept a while longer, until its queues are looked through
   wheel::TimerHandle timeout{};
 };
 

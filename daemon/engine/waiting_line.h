@@ -1,11 +1,12 @@
 // daemon/engine/waiting_line.h — the lease requests that wait for one queue, first come first.
 //
-// What:    who leaves from the middle keeps his place until the front gets there, or until such
-//          places are the greater part: ten thousand workers that wait for the same hundred queues
-//          and go together would else be looked for, and closed up behind, a hundred times each.
-// Errors:  none; an id that has left must not come again.
+// What:    a request that leaves from the middle keeps its place until the front gets there, or
+//          until such places are the greater part. Otherwise, when ten thousand workers that wait
+//          for the same hundred queues leave together, each would be searched for, and its gap
+//          closed, a hundred times.
+// Errors:  none; an id that has left must not join again.
 // Threads: one owner.
-// Cost:    O(1) to join, O(1) to leave in the mean; 8 bytes a place.
+// Cost:    O(1) to join, amortised O(1) to leave; 8 bytes a place.
 #pragma once
 
 #include <algorithm>
@@ -25,18 +26,19 @@ class WaitingLine {
 
   size_t size() const { return waiting_; }
 
-  // With those of who has left: twice as many at most.
+  // With the places of requests that have left: at most twice size().
   size_t places() const { return places_.size(); }
 
   RequestId front() const { return places_.front(); }
 
-  // Once for each time that the request names the queue.
+  // Called once for each time that the request names the queue.
   void Join(RequestId request) {
     places_.push_back(request);
     ++waiting_;
   }
 
-  // So is this, and `waits` tells no longer of the request, but of all others in the line.
+  // Called likewise, after the request stopped waiting: `waits` is false for it, and true for all
+  // others that are still in the line.
   template <typename Waits>
   void Left(const Waits& waits) {
     DELAYD_CHECK(waiting_ > 0);

@@ -1,9 +1,11 @@
-// daemon/engine/wall_offsets.h — between which keys the line runs that parts what is due.
+// daemon/engine/wall_offsets.h — which keys due jobs can have, by the offsets between the two
+// clocks.
 //
-// What:    a relative job is due by the boot clock, and keyed by the wall clock as it stood when it
-//          was promised. How far the one was ahead of the other then, at most and at least, over
-//          all relative jobs of this boot, tells which keys can be due. Both are written when they
-//          change, for a start within this boot; and at first, over those of an earlier one.
+// What:    a relative job is due by the boot clock, but keyed by the wall clock as it stood when
+//          the delay was promised. The largest and the least offset of the wall clock from the boot
+//          clock at such a promise, over all relative jobs of this boot, tell which keys can be
+//          due. Both are written when they change, for a restart within this boot; the first write
+//          replaces those of an earlier boot.
 // Units:   milliseconds.
 // Threads: one owner.
 // Cost:    O(1).
@@ -35,7 +37,7 @@ class WallOffsets {
     least_ = std::min(least_, offset);
   }
 
-  // No job that is due is keyed behind this, but for those that were late when they came.
+  // No due job is keyed behind this, except jobs that were late when they came.
   WallTime LatestKey(const Now& now) const {
     return std::max(now.wall, WallTime(now.boot.time_since_epoch() + most_));
   }
@@ -48,15 +50,15 @@ class WallOffsets {
     return std::min(now.wall, WallTime(now.boot.time_since_epoch() + least_));
   }
 
-  // How far the wall clock was set since a relative due time was promised, at most: back, and
-  // forward. So little as is not told of any job (StepOfWall) counts as nothing.
+  // The most that the wall clock can have been set since a relative due time was promised: back,
+  // and forward. A step too small to be shown for any job (StepOfWall) counts as none.
   std::pair<Millis, Millis> Steps(const Now& now) const {
     const Millis offset = now.wall.time_since_epoch() - now.boot.time_since_epoch();
     const auto step = [](Millis by) { return by < kHalf - kOff ? Millis(0) : by + kHalf + kOff; };
     return {step(most_ - offset), least_ == Millis::max() ? Millis(0) : step(offset - least_)};
   }
 
-  // Where they have to be written; from here on they count as written.
+  // The value if it must be written; from here on it counts as written.
   std::optional<Millis> TakeMost() { return Take(most_, &written_most_); }
 
   std::optional<Millis> TakeLeast() { return Take(least_, &written_least_); }
@@ -66,8 +68,8 @@ class WallOffsets {
     return std::exchange(*written, now) == now ? std::nullopt : std::optional(now);
   }
 
-  static constexpr Millis kHalf{500};  // of a second: what is told is rounded to whole ones
-  static constexpr Millis kOff{1};     // by this a promise waits longer than it says
+  static constexpr Millis kHalf{500};  // of a second: steps are shown rounded to whole ones
+  static constexpr Millis kOff{1};     // a relative job waits this much longer (kClockRounding)
 
   // Far behind every offset between the clocks, and far from overflow.
   static constexpr Millis kNone{-limits::kWallMsMax};
