@@ -1,12 +1,13 @@
 // A queue with more ready jobs than memory has room for must not keep the due jobs of other queues
 // on disk.
 //
-// When the ready jobs of all queues are too many, those with the most are cut back to an equal
-// share, oldest first, and lag behind from then on: such a queue has a frontier of its own, before
-// the common one. Its jobs behind it are passed over when the window is loaded, and come in pages
-// from by_queue when it has worked off half its share, or all that it has in memory, and while
-// there is plenty of room. When its frontier meets the common one it is a queue like all others. So
-// every queue that has a due job has one in memory, whatever the others have.
+// When all queues together have too many ready jobs, those with the most are cut back to an equal
+// share of their oldest jobs, and lag behind from then on: a lagging queue has a frontier of its
+// own, before the common one. Its jobs behind that frontier are passed over when the window is
+// loaded. They come in pages from by_queue when the queue has worked off half its share, or all
+// that it has in memory, and while there is plenty of room. When its frontier meets the common one,
+// it is a queue like all others again. So every queue that has a due job has one in memory,
+// whatever the others have.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -24,21 +25,22 @@ using storage::Table;
 
 namespace {
 
-// Where room is short, more of a lagging queue than its workers take in a second need not be in
-// memory.
+// Where room is short, a lagging queue needs no more jobs in memory than its workers take in a
+// second.
 constexpr size_t kLaggingJobsMax = limits::Bound(65'536, 4);
-// Rows under way that are walked over in less than the time that one row takes to load.
+// Walking over this many rows under way takes less time than loading one row.
 constexpr size_t kWalkedPerRow = limits::Bound(64, 2);
-// Turns in which all jobs are looked at for a cut: what comes meanwhile is beyond the budget.
+// A cut looks at all jobs within this many turns: jobs that arrive meanwhile are beyond the budget.
 constexpr size_t kCutStepsMax = limits::Bound(64, 2);
-// To cut a queue takes as long as to look at so many jobs.
+// Cutting a queue takes as long as looking at this many jobs.
 constexpr size_t kLooksPerCut = limits::Bound(16, 1);
 
-// A rush that is being worked off, page after page, is nothing to tell anybody of.
+// A younger backlog may be a rush that is being worked off, page by page: it is not reported.
 constexpr Millis kBacklogNoted{std::chrono::minutes(1)};
 
-// Of queues with so many jobs each, the fewest first, which are more than `keep`: so many of each
-// leave `keep`, when those that have less keep what they have.
+// The size to which the larger queues must be cut so that `keep` jobs are left in all; smaller
+// queues keep what they have. `sizes`: the number of jobs of each queue, ascending, in total more
+// than `keep`.
 size_t LevelFor(size_t keep, const std::vector<size_t>& sizes) {
   size_t left = keep;
   for (size_t i = 0;; ++i) {
@@ -54,8 +56,8 @@ size_t LevelFor(size_t keep, const std::vector<size_t>& sizes) {
 // Places of a queue's rows on disk, from its own frontier on.
 struct QueuePage {
   std::vector<Frontier> places;
-  Frontier next;  // of the row behind them; the common frontier: there is none
-  WallTime first_behind = kNothingFar;  // then: the key of the first row behind that
+  Frontier next;  // of the row behind them; the common frontier if there is none
+  WallTime first_behind = kNothingFar;  // in that case: the key of the first row behind it
 };
 
 StatusOr<QueuePage> ReadQueuePage(const storage::JobReader& store,
@@ -103,8 +105,8 @@ bool EngineCore::CanMakeRoom() const {
   return held_ > std::max(HeldMax() - HeldMax() / 4, queues_.size());
 }
 
-// Down to `keep`, at the far end; and where all of that is due, a quarter below it, so that the
-// work is not for a few jobs.
+// Drops the farthest jobs until `keep` are left. Where all that is left is due, cuts the backlogs
+// to a quarter below `keep`, so that the work is not done for a few jobs.
 void EngineCore::MakeRoom(size_t keep) {
   if (!DropFarthest(keep)) {
     CutBacklogs(keep - keep / 4);
@@ -113,7 +115,7 @@ void EngineCore::MakeRoom(size_t keep) {
 
 void EngineCore::CutBacklogs(size_t keep) {
   if (held_ <= keep) {
-    return;  // the far ones that have gone were more than the sample had told
+    return;  // more far jobs were dropped than the sample had promised
   }
   std::vector<size_t> sizes;
   queues_.ForEach([&sizes](const Queue& queue) { sizes.push_back(queue.held); });
@@ -130,8 +132,8 @@ void EngineCore::CutBacklogs(size_t keep) {
   DropWhatIsFar();
 }
 
-// A step, until all queues are cut. What comes and goes meanwhile makes the shares less equal, and
-// no more: whatever the place, a queue's jobs before it stay, and those behind it are on disk.
+// One step of a cut. Jobs that come and go meanwhile make the shares less equal, and no more:
+// wherever a queue is cut, its jobs before that place stay, and those behind it are on disk.
 void EngineCore::GoOnCutting() {
   BacklogCut& cut = *cut_;
   const size_t looks = std::max<size_t>(options_.sweep_slots, cut.slots / kCutStepsMax);
@@ -170,8 +172,8 @@ void EngineCore::GoOnCutting() {
   }
 }
 
-// The common frontier goes on from now, and every queue from where that was, by itself: for the one
-// that has a job due now it is not far.
+// Moves the common frontier to now. Every queue with jobs on disk lags from where the frontier was,
+// and is loaded by itself: for a queue that has a job due now, that is not far.
 void EngineCore::LeaveBacklogs() {
   const Frontier now(LatestKeyOfNow() + Millis(1), JobId{});
   queues_.ForEach([this](Queue& queue) {
@@ -181,11 +183,11 @@ void EngineCore::LeaveBacklogs() {
   });
   frontier_ = now;
   far_begins_ = FirstRowFrom(now);
-  DropWhatIsFar();  // what came due before older ones of its queue were loaded
+  DropWhatIsFar();  // jobs that came due before older ones of their queue were loaded
 }
 
-// What is left for the lagging queues, in equal parts, as far as it is of use; a quarter stays free
-// for the others.
+// An equal part for each lagging queue of the room that is left for them, but no more than is of
+// use; a quarter stays free for the others.
 size_t EngineCore::ShareOfLagging() const {
   const size_t others = held_ - lagging_.held();
   const size_t left = HeldMax() - std::min(others, HeldMax());
@@ -198,10 +200,10 @@ size_t EngineCore::RowsWanted(const Queue& queue, size_t share) const {
   if (sweep_) {
     return queue.held == 0 ? 1 : 0;
   }
-  // What it has in memory waits for a clock that was set, perhaps, and what is due lies behind it.
+  // After a clock was set back, its jobs in memory may have to wait while due ones lie behind them.
   const bool starves = queue.ready.empty() && queue.frontier->first <= LatestKeyOfNow();
   if (!HasRoom()) {
-    // Of which the first is taken that is due.
+    // The first due one among these is taken.
     return starves ? limits::kLoadQueueLookRows : queue.held == 0 ? 1 : 0;
   }
   if (queue.held >= std::max<size_t>(share / 2, 1) && !starves) {
@@ -211,14 +213,14 @@ size_t EngineCore::RowsWanted(const Queue& queue, size_t share) const {
   return std::min(std::max(missing, starves ? limits::kLoadQueuePageRows : 1), HeldMax() - held_);
 }
 
-// Whether a page is loaded that no queue asks for: priority decides among the jobs in memory only.
-// A page at a time, so that none is scanned for each job that goes.
+// Whether to load a page that no queue asks for, since priority decides among the jobs in memory
+// only. There must be room for a whole page, or each job that leaves would cost a scan.
 bool EngineCore::HasPlentyOfRoom() const {
   return !sweep_ && (held_ + limits::kFillPageRows <= HeldMax() - HeldMax() / 4 || RestHasRoom());
 }
 
-// All that the last lagging queue has on disk. A sixteenth stays free, so that what comes next does
-// not cut it at once.
+// Whether there is room for all that the last lagging queue has on disk. A sixteenth stays free, so
+// that the next jobs to come do not cut it at once.
 bool EngineCore::RestHasRoom() const {
   if (lagging_.size() != 1) {
     return false;
@@ -233,7 +235,8 @@ bool EngineCore::LaggingWant() const {
   return !lagging_.empty() && (LaggingAsk() || HasPlentyOfRoom());
 }
 
-// Whether RowsWanted is above zero for any of them, without a look at each. At least one lags.
+// Whether RowsWanted is above zero for any lagging queue, without a look at each. At least one
+// lags.
 bool EngineCore::LaggingAsk() const {
   if (sweep_) {
     return lagging_.least_held() == 0;
@@ -243,10 +246,10 @@ bool EngineCore::LaggingAsk() const {
   return starves || lagging_.least_held() < std::max<size_t>(least, 1);
 }
 
-// A bounded number of rows, one queue after the other. Whether more is wanted.
+// Loads a bounded number of rows, one queue after the other. Returns whether more are wanted.
 bool EngineCore::LoadLagging() {
   if (!sweep_ && !HasRoom() && !lagging_.empty() && lagging_.least_held() == 0 && CanMakeRoom()) {
-    // For them, before the window takes it again.
+    // Makes room for the lagging queues, before the window takes it again.
     MakeRoom(HeldMax() - HeldMax() / 4);
     if (sweep_) {
       return true;
@@ -268,14 +271,14 @@ bool EngineCore::LoadLagging() {
       Die(loaded);
       return false;
     }
-    // It has walked what is under way too.
+    // LoadQueuePage has walked over the rows under way, too.
     const size_t walked = pending_.rows_underway() / kWalkedPerRow;
     rows_left -= std::min(rows_left, std::max({rows, limits::kLoadQueueLookRows, walked}));
   }
   return LaggingWant();
 }
 
-// As LoadPage, for the one that is next: its rows from its own frontier to the common one.
+// As LoadPage, for one lagging queue: its rows from its own frontier to the common one.
 Status EngineCore::LoadQueuePage(Queue& queue, size_t rows_max) {
   const Frontier from = *queue.frontier;
   DELAYD_ASSIGN_OR_RETURN(const QueuePage page, ReadQueuePage(store_, queue, frontier_, rows_max));
@@ -339,7 +342,8 @@ Status EngineCore::LoadQueueRow(const Frontier& place) {
       {.key_due = place.first, .id = place.second}, key, value, Overdue::kThroughTheWheel);
 }
 
-// A job that is keyed before now and not due takes a place in memory from one that is due.
+// Notes a job in left_on_disk_ if it is keyed before now but not due: in memory it takes the place
+// of a due one. Returns whether it did; the caller then drops the job.
 bool EngineCore::LeaveIfItWaits(const JobEntry& entry) {
   if (entry.phase() != Phase::kScheduled || entry.key_due() > LatestKeyOfNow()) {
     return false;
@@ -352,7 +356,7 @@ bool EngineCore::LeaveIfItWaits(const JobEntry& entry) {
   return true;
 }
 
-// Every queue that has jobs on disk goes on from where the first was left.
+// Every queue that has jobs on disk is loaded again from where the first job was left.
 void EngineCore::ReturnToLeft() {
   const Frontier from = std::min(left_on_disk_.from().value_or(frontier_), frontier_);
   left_on_disk_ = LeftOnDisk();
@@ -361,8 +365,8 @@ void EngineCore::ReturnToLeft() {
       lagging_.Lag(&queue, std::min(from, queue.frontier.value_or(from)));
     }
   });
-  // What is keyed behind them comes again in its turn. A sweep that is under way begins again, and
-  // leaves nothing more: that could be due before it ends, and so for ever.
+  // Jobs keyed behind them are loaded again in their turn. A sweep that is under way begins again,
+  // and leaves no more jobs on disk: those could be due before it ends, and so on for ever.
   leaves_waiting_ = false;
   DropWhatIsFar();
 }
@@ -393,7 +397,7 @@ Status EngineCore::CheckBacklog() const {
       "memory_full");
 }
 
-// Asked for with every commit.
+// Called with every commit.
 WallTime EngineCore::FirstOnDisk() const {
   const WallTime left = left_on_disk_.from() ? left_on_disk_.from()->first : kNothingFar;
   return std::min({far_begins_, left, lagging_.first()});

@@ -24,7 +24,7 @@ ClockWatch::ClockWatch(const ClockWatchOptions& options,
   if (!last) {
     return;
   }
-  // Within one boot the real time since then is known; else it is zero at least.
+  // Within one boot the real time since then is known; otherwise it is at least zero.
   const bool same_boot = boot_id != 0 && last->boot_id == boot_id && last->boot <= raw.boot;
   const Millis elapsed = same_boot ? raw.boot - last->boot : Millis(0);
   last_ = {.wall = last->wall + elapsed, .boot = raw.boot};
@@ -34,7 +34,8 @@ ClockWatch::ClockWatch(const ClockWatchOptions& options,
 
 Now ClockWatch::Trust(const Now& raw) {
   const WallTime believed = last_.wall + (raw.boot - last_.boot);
-  // After a clock that was behind, what was seen before it counts: it is put right.
+  // After the clock was behind, a jump is measured from what was seen before that: the clock is put
+  // right.
   const WallTime known = std::max(believed, highest_.wall + (raw.boot - highest_.boot));
   const bool far_ahead = options_.max_jump > Millis(0) && raw.wall - known > options_.max_jump;
   if (!far_ahead) {

@@ -47,7 +47,7 @@ class FarRows {
     std::optional<TimerPlace> rest;  // where there are more
   };
 
-  // Looks at so many rows at most.
+  // Looks at `rows_max` rows at most.
   StatusOr<Counted> Count(const TimerPlace& from,
                           WallTime to,
                           uint64_t rows_max,
@@ -104,9 +104,9 @@ class FarRows {
   const std::optional<QueueId> queue_;
 };
 
-// Steps with more rows than may be counted, from a place on. The store says about how many each
-// has; those with the fewest are counted after all, as far as the bound goes. Of each step's rows
-// `counted` is of jobs in memory, which count already.
+// For the steps from `begin` on, which have more rows than may be counted. The store estimates how
+// many each has; the steps with the fewest are counted after all, as far as the bound goes.
+// `counted`: how many rows of each step belong to jobs in memory, which have been counted already.
 Status EstimateSteps(const FarRows& rows,
                      const TimerPlace& begin,
                      const FarRows::Counts& counts,
@@ -136,7 +136,7 @@ Status EstimateSteps(const FarRows& rows,
     const auto& [from, step, estimate] = parts[i];
     const uint64_t rows_max = rows_left / (parts.size() - i);
     FarRows::Counted count{.rest = from};
-    if (estimate <= 2 * rows_max) {  // else to look at them is in vain
+    if (estimate <= 2 * rows_max) {  // else looking at them is in vain
       DELAYD_ASSIGN_OR_RETURN(count, rows.Count(from, step->to, rows_max, counts));
     }
     rows_left -= count.seen;
@@ -145,7 +145,7 @@ Status EstimateSteps(const FarRows& rows,
       const uint64_t others = std::max(estimate, count.seen + 1) - count.seen;
       const uint64_t in_memory =
           counted.steps[static_cast<size_t>(step - view->steps.data())].count;
-      // Those that were seen among the rows did not count there.
+      // Rows of such jobs that were looked at are not among the others.
       const uint64_t unseen = in_memory - std::min(in_memory, count.seen - count.counted);
       step->count += others - std::min(others, unseen);
       step->approximate = true;
@@ -181,8 +181,8 @@ StatusOr<Body> EngineCore::Do(const Forecast& command) {
   return Body(std::move(view));
 }
 
-// Every scheduled job in memory from a place to the frontier, or every n-th when there are very
-// many: their places in the table say nothing of their due times.
+// Counts every scheduled job in memory from a place to the frontier, or every n-th when there are
+// very many: their slots in the table say nothing of their due times.
 void EngineCore::ForecastNear(const Queue* queue, const Frontier& from, ForecastView* view) const {
   const Millis step_length = StepLength(*view);
   const size_t stride = 1 + jobs_.slot_count() / limits::kForecastSlotsMax;
@@ -198,20 +198,19 @@ void EngineCore::ForecastNear(const Queue* queue, const Frontier& from, Forecast
     }
   }
   if (stride > 1) {
-    // Also where none was met: its jobs may be among those that were passed over.
+    // Also a step in which none was met: its jobs may be among those that were passed over.
     for (ForecastView::Step& step : view->steps) {
       step.approximate = TimerPlace(step.from, JobId{}) < frontier_;
     }
   }
 }
 
-// What lies behind the frontier, also where it is in memory still or again, and what is on disk
-// before it: durable rows, as far as no change of them is under way, and the rows that will be
-// there for those changes.
+// Counts the jobs behind the frontier, also those that are in memory still or again, and the jobs
+// on disk before it: durable rows without a change under way, and the rows that those changes put.
 Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
   TimerPlace begin = frontier_;
   if (FirstOnDisk() <= begin.first) {
-    // A queue lags behind, or left some on disk.
+    // A queue lags behind, or jobs were left on disk.
     begin = {std::max(FirstOnDisk(), FirstKeyNotDue()), JobId{}};
   }
   begin = std::max(begin, TimerPlace(view->steps.front().from, JobId{}));
@@ -236,7 +235,7 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
     StepOf(view, StepLength(*view), place.first)->count += waits ? 1U : 0U;
     return waits;
   };
-  // One by one in their order, as long as that may go on.
+  // Row by row in their order, up to the bound.
   DELAYD_ASSIGN_OR_RETURN(
       const FarRows::Counted exact,
       rows.Count(begin, view->steps.back().to, limits::kForecastRowsMax, count_in_step));

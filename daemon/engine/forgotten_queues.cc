@@ -1,5 +1,5 @@
-// Queues of which nothing is left: names that clients have made up for one job each must not stay
-// in memory and on disk for ever.
+// Forgets queues of which nothing is left: names that clients have made up for one job each must
+// not stay in memory and on disk for ever.
 #include <utility>
 
 #include "base/limits.h"
@@ -12,7 +12,8 @@ using storage::Table;
 
 namespace {
 
-// Beyond as many as have become empty since the last batch: one that is in use is looked at again.
+// How many queues a batch looks at, beyond those that became empty since the last one: a queue that
+// is in use is looked at again.
 constexpr size_t kLooksMax = limits::Bound(64, 1);
 
 bool IsInUse(const Queue& queue, BootTime now) {
@@ -22,7 +23,7 @@ bool IsInUse(const Queue& queue, BootTime now) {
 
 }  // namespace
 
-// Its counts have changed, or were read.
+// Called when the counts of the queue have changed, or were read.
 void EngineCore::NoteEmpty(Queue& queue) {
   if (queue.among_empty) {
     empty_queues_.erase(*queue.among_empty);
@@ -34,7 +35,7 @@ void EngineCore::NoteEmpty(Queue& queue) {
   }
 }
 
-// The one that has been empty for longest goes first; whoever is in use goes to the end of the
+// The queue that has been empty for longest goes first; one that is in use goes to the end of the
 // line.
 void EngineCore::ForgetQueues() {
   size_t looks = std::exchange(newly_empty_, 0) + kLooksMax;

@@ -1,13 +1,12 @@
 // Which jobs are in memory: those due within the horizon, as far as the budget goes (P10). The
-// others lie on disk until their time comes near, and cost nothing but a look into the index when
+// others stay on disk until their time comes near, and cost nothing but a look into the index when
 // they are changed.
 //
 // The frontier is a place in the store's order of timers, (key_due, id). A job before it is in
-// memory, a job at or behind it is not; that is decided by the same comparison when a job is
-// enqueued, moved or loaded, so none is lost or doubled at the border. The exceptions, in memory
-// behind the frontier, are leased jobs, jobs that were due when they came, and those that a page
-// left there which was loaded after the clock was set back: a load passes over what it finds in
-// memory.
+// memory, a job at or behind it is not. The same comparison decides when a job is enqueued, moved
+// or loaded, so no job is lost or doubled at the border. The exceptions, in memory behind the
+// frontier, are leased jobs, jobs that were due when they came, and jobs left there by a page that
+// was loaded after the clock was set back: a load passes over jobs that are in memory already.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -27,7 +26,7 @@ JobState EngineCore::Settle(const storage::JobRecord& record,
                             WallTime key_due,
                             std::optional<Slot> slot) {
   const Queue& queue = queues_[record.queue];
-  // What is due at once need not wait for the frontier, when that has fallen behind.
+  // A job that is due at once need not wait for a frontier that has fallen behind.
   const bool due_now = !queue.frontier && key_due <= LatestKeyOfNow() && HasRoom();
   if (!due_now && !IsNear(queue, key_due, record.id)) {
     if (slot) {
@@ -51,19 +50,18 @@ JobState EngineCore::Settle(const storage::JobRecord& record,
   return jobs_[*slot].phase() == Phase::kReady ? JobState::kReady : JobState::kScheduled;
 }
 
-// No job whose moment has come is keyed behind this; one that was late when it came is keyed at the
-// low-water mark.
+// No due job is keyed behind this; a job that was late when it came is keyed at the low-water mark.
 WallTime EngineCore::LatestKeyOfNow() const {
   return std::max(wall_offsets_.LatestKey(now_), low_water_mark_.decided());
 }
 
-// Whatever is keyed before this was due in the last turn, and is due now: where the wall clock was
-// set back in between, what has come since may be keyed before what was due then.
+// Every job keyed before this was due in the last turn, and is due now. If the wall clock was set
+// back in between, a job that has come since may be keyed before jobs that were due then.
 WallTime EngineCore::FirstKeyNotDue() const {
   return std::min(wall_offsets_.FirstKeyNotDue(advanced_to_), wall_offsets_.FirstKeyNotDue(now_));
 }
 
-// Up to the first row that is on disk only, the frontier moves without a look at the disk.
+// The frontier moves up to the first row that is on disk only, without a look at the disk.
 void EngineCore::SlideFrontier() {
   const WallTime free = std::min(LatestKeyOfNow() + options_.horizon, far_begins_);
   frontier_ = std::max(frontier_, Frontier(free, JobId{}));
@@ -97,7 +95,8 @@ bool EngineCore::LoadNextPage() {
     return false;
   }
   pages_behind_ = IsBehind() ? pages_behind_ + 1 : 0;
-  // Once a page: what lagging queues have taken meanwhile they would take again, and for ever.
+  // Once a page: otherwise the lagging queues would take the room, and it would be made again, for
+  // ever.
   if (IsBehind() && !HasRoom() && CanMakeRoom() && !std::exchange(made_room_, true)) {
     MakeRoom(HeldMax() - HeldMax() / 4);
   }
@@ -109,7 +108,7 @@ bool EngineCore::LoadNextPage() {
     LeaveBacklogs();
   }
   if (!HasRoom()) {
-    return LaggingWant();  // whoever makes room, or the time, brings us here again
+    return LaggingWant();  // freed room, or the time, brings us here again
   }
   const WallTime target = LatestKeyOfNow() + options_.horizon;
   if (const Status loaded = LoadPage(target, Overdue::kThroughTheWheel); !loaded.ok()) {
@@ -123,8 +122,8 @@ bool EngineCore::LoadNextPage() {
   return loading_ && (HasRoom() || IsBehind());
 }
 
-// Moves the frontier towards `target` by one page, and takes what it passes into memory: from the
-// store, and from the batches on their way, which a scan does not see or sees in part.
+// Moves the frontier towards `target` by one page, and takes the jobs that it passes into memory:
+// from the store, and from the batches under way, which a scan does not see or sees in part.
 Status EngineCore::LoadPage(WallTime target, Overdue overdue) {
   const size_t held_max = std::max(HeldMax(), held_ + 1);
   const Frontier from = frontier_;
@@ -167,7 +166,8 @@ Status EngineCore::LoadPage(WallTime target, Overdue overdue) {
   return OkStatus();
 }
 
-// The key of the first row there, durable or not; late rather than never where it cannot be read.
+// The key_due of the first row from `place` on, durable or not. Where it cannot be read, that of
+// `place`: a load looks there again, so that the row comes late rather than never.
 WallTime EngineCore::FirstRowFrom(const Frontier& place) const {
   WallTime first = kNothingFar;
   const auto see = [&](std::string_view key) {
@@ -187,8 +187,9 @@ WallTime EngineCore::FirstRowFrom(const Frontier& place) const {
   return scanned.ok() ? first : place.first;
 }
 
-// Down to `keep` at the far end, as long as that is not due yet: what is dropped is on disk, and
-// comes again when there is room. In a large table where that is follows from a part of the jobs.
+// Drops the farthest jobs until `keep` are left, as long as they are not due yet: they are on disk,
+// and are loaded again when there is room. In a large table the place of the cut is taken from a
+// sample of the jobs.
 bool EngineCore::DropFarthest(size_t keep) {
   const Frontier not_due(LatestKeyOfNow() + Millis(1), JobId{});
   DELAYD_CHECK(keep < held_);
@@ -203,7 +204,7 @@ bool EngineCore::DropFarthest(size_t keep) {
         }
       });
   if (keys.empty()) {
-    return false;  // among workers' jobs so few that none was seen
+    return false;  // so few among the leased ones that the sample has none
   }
   const Frontier cut = PlaceOfShare(keep, held_, &keys);
   const bool is_enough = cut >= not_due;
@@ -214,8 +215,8 @@ bool EngineCore::DropFarthest(size_t keep) {
   return is_enough;
 }
 
-// A frontier went back, and left jobs behind it in memory. They go in steps: what comes before that
-// passes over what is still there.
+// A frontier went back and left jobs behind it in memory. They are dropped in steps; a load that
+// comes before that passes over those that are still there.
 void EngineCore::DropWhatIsFar() {
   sweep_ = 0;
   Sweep();
@@ -246,14 +247,14 @@ void EngineCore::Sweep() {
 }
 
 std::optional<Millis> EngineCore::UntilLoad(const Now& now) const {
-  // The low-water mark does not go on by itself; the clocks do.
+  // The low-water mark does not move on by itself; the clocks do.
   const WallTime latest = wall_offsets_.LatestKey(now);
   std::optional<Millis> wait;
   const auto consider = [&wait](Millis until) {
     wait = std::min(wait.value_or(Millis::max()), std::max(until, Millis(0)));
   };
-  // What lies behind the frontier of a lagging queue is due then. One that has ready jobs is looked
-  // at when they go: a command makes them.
+  // That is when jobs behind the frontier of a lagging queue are due. A queue that has ready jobs
+  // is looked at when these go, which takes a command.
   if (const WallTime hungry = lagging_.first_hungry(); hungry != kNothingFar) {
     consider(hungry - latest);
   }
@@ -261,8 +262,8 @@ std::optional<Millis> EngineCore::UntilLoad(const Now& now) const {
     consider(*left);
   }
   if (far_begins_ != kNothingFar) {
-    // Without room for the next page it is a matter of the first job there, when that is due.
-    // Strictly nearer than half the horizon is what LoadAhead looks for.
+    // Without room for the next page, what counts is when its first job is due. Otherwise
+    // LoadNextPage begins when that job is strictly nearer than half the horizon.
     consider(loading_ ? far_begins_ - latest
                       : far_begins_ - options_.horizon / 2 - latest + Millis(1));
   }

@@ -11,8 +11,8 @@ using storage::Table;
 
 namespace {
 
-// Pages of jobs that are not due yet which a start loads before it serves; the others come while it
-// does.
+// How many pages of jobs that are not due yet a start loads before it serves; the others are loaded
+// while it serves.
 constexpr size_t kPagesAtStart = limits::Bound(8, 1);
 
 StatusOr<uint64_t> ReadMetaNumber(const storage::JobReader& store, std::string_view key) {
@@ -86,20 +86,20 @@ Status EngineCore::LoadMeta() {
   DELAYD_ASSIGN_OR_RETURN(const uint64_t last_epoch, ReadMetaNumber(store_, storage::kEpochKey));
   const WallTime shown = ShownAtStart(now_.wall, options_.machine_wall);
   epoch_ = EpochAfter(last_epoch, shown);
-  // A kernel that does not tell its boots apart: then no boot clock but this run's own is trusted.
+  // A kernel may not tell its boots apart: then only this run's own boot clock is trusted.
   boot_id_ = options_.boot_id != 0 ? options_.boot_id : epoch_ | uint64_t{1} << 63;
   uint64_t ids_left_out = 0;
   std::string clock;
   const Status got = store_.Get(Table::kMeta, storage::kClockKey, &clock);
   if (got.ok()) {
     DELAYD_ASSIGN_OR_RETURN(const auto last, storage::DecodeClockRecord(storage::kClockKey, clock));
-    // Within a boot the clock that is gone by tells all of the time that has passed.
+    // Within a boot the believed clock accounts for all the time that has passed.
     ids_left_out = IdsSince(last.wall, last.boot_id == boot_id_ ? now_.wall : shown);
     clock_note_.Restore(last.wall);
     if (last.boot_id == boot_id_) {
       DELAYD_ASSIGN_OR_RETURN(const uint64_t most,
                               ReadMetaNumber(store_, storage::kWallOffsetMaxKey));
-      // Of a program that did not write it: none, less than there can be.
+      // An older program did not write it: 0 is then less than any real offset.
       DELAYD_ASSIGN_OR_RETURN(const uint64_t least,
                               ReadMetaNumber(store_, storage::kWallOffsetMinKey));
       wall_offsets_.Restore(Millis(static_cast<int64_t>(least)),
@@ -112,9 +112,9 @@ Status EngineCore::LoadMeta() {
   return OkStatus();
 }
 
-// Of the queues that are known. Answers, in order, the numbers of those that are not: a queue is
-// forgotten together with its counts, so where these are left the row with its name was lost, and a
-// queue that took its number would take its jobs.
+// Loads the counts of the known queues. Returns, in rising order, the numbers of unknown queues
+// that have jobs. A queue is forgotten together with its counts, so where counts are left the row
+// with its name was lost, and a new queue of that number would take its jobs.
 StatusOr<std::vector<QueueId>> EngineCore::LoadCounts() {
   std::vector<QueueId> lost;
   Status failed;
@@ -159,12 +159,12 @@ Status EngineCore::LoadQueues() {
   DELAYD_RETURN_IF_ERROR(failed);
   queues_.ForEach([&](Queue& queue) {
     ApplySettings(queue);
-    queue.counts.done.reset();  // until a row tells
+    queue.counts.done.reset();  // unknown until its row is read
   });
   DELAYD_ASSIGN_OR_RETURN(const std::vector<QueueId> lost, LoadCounts());
   queues_.CollectFree(lost);
   queues_.ForEach([&](Queue& queue) { NoteEmpty(queue); });
-  newly_empty_ = 0;  // a little in each batch
+  newly_empty_ = 0;  // ForgetQueues takes a few in each batch
   return OkStatus();
 }
 
@@ -187,7 +187,7 @@ Status EngineCore::LoadTimer(const storage::TimerKeyParts& parts,
   return OkStatus();
 }
 
-// A row of a batch on its way, which this engine has made.
+// A row of a batch under way, which this engine itself has made.
 void EngineCore::LoadOwn(const storage::TimerKeyParts& parts,
                          std::string_view key,
                          std::string_view value,
@@ -199,7 +199,7 @@ void EngineCore::LoadOwn(const storage::TimerKeyParts& parts,
 Status EngineCore::LoadWindow(const Progress& progress) {
   frontier_ = Frontier(low_water_mark_.decided(), JobId{});
   const WallTime target = LatestKeyOfNow() + options_.horizon;
-  // What is left is loaded when requests are served already.
+  // The rest is loaded while requests are served already.
   for (; frontier_ < Frontier(target, JobId{}) && HasRoom() &&
          pages_behind_ < (IsBehind() ? limits::kLoadPagesBehindMax : kPagesAtStart);
        ++pages_behind_) {
@@ -213,7 +213,8 @@ Status EngineCore::LoadWindow(const Progress& progress) {
   return OkStatus();
 }
 
-// With every timer in memory the counters can be held against them. Else `delayctl verify` does it.
+// With every timer in memory, the counters can be checked against them. Otherwise 'delayctl verify'
+// does that.
 Status EngineCore::CheckCounts() {
   const bool all = FirstOnDisk() == kNothingFar;
   Status failed;

@@ -13,7 +13,8 @@ namespace {
 
 using storage::Table;
 
-// The tables that are read by key, or asked for a key, while their change may be under way.
+// The tables that are read by key, or asked whether a key is changing, while changes may be under
+// way.
 bool IsReadByKey(Table table) {
   switch (table) {
     case Table::kTimers:
@@ -159,7 +160,7 @@ std::optional<SealedBatch> PendingChanges::TakeClosed() {
   return underway_.back();
 }
 
-// Until now the changes of these rows were found first.
+// Until now the changes of these rows were found before the rows read ahead.
 void PendingChanges::ForgetRowsAhead(const storage::Batch& batch) {
   for (size_t i = 0; i < batch.size() && !ahead_.empty(); ++i) {
     if (const storage::Batch::Op op = batch.op(i); op.table == Table::kTimers) {
@@ -168,7 +169,8 @@ void PendingChanges::ForgetRowsAhead(const storage::Batch& batch) {
   }
 }
 
-// One pass over all that are under way is cheaper than a search for each, unless few of them end.
+// One pass over all changes under way is cheaper than a search for each that ends, unless few of
+// them end.
 void PendingChanges::EraseChanges(const storage::Batch& batch, uint64_t sequence) {
   if (changed_.bucket_count() <= kBucketsAnOp * batch.size()) {
     erase_if(changed_, [sequence](const Change& change) { return change.sequence == sequence; });

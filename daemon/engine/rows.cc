@@ -34,7 +34,7 @@ void EngineCore::SetDue(storage::JobRecord* record, const DueSpec& due) {
 
 void EngineCore::MoveDue(storage::JobRecord* record, const DueSpec& due) {
   if (!record->delay) {
-    // Its due time was what told the delay that was asked for.
+    // Until now the due time told which delay was asked for.
     record->delay = storage::DelayOf(*record).value_or(Millis(-1));
   }
   SetDue(record, due);
@@ -147,7 +147,7 @@ void EngineCore::PutFinishedRows(const storage::JobRecord& record,
   PutEnd(record, cancelled);
 }
 
-// What is kept of a finished job, for as long as its queue says; nothing, where that is not at all.
+// Puts the rows that are kept of a finished job, for as long as its queue says; that may be none.
 void EngineCore::PutEnd(const storage::JobRecord& record, bool cancelled) {
   const Queue& queue = queues_[record.queue];
   const Millis key_kept = record.key.empty() ? Millis(0) : queue.settings.key_retention;
@@ -159,8 +159,8 @@ void EngineCore::PutEnd(const storage::JobRecord& record, bool cancelled) {
     }
     return;
   }
-  // Below the mark nothing of kDone is looked at any more, so nothing may be born there. It is kept
-  // for no longer: the mark may be of a clock that was ahead.
+  // Rows of kDone below the mark are not looked at any more, so none may be put there. The row is
+  // not kept longer for that: the mark may be of a clock that was ahead.
   const WallTime finished = std::max(now_.wall, finished_rows_.low_water_mark());
   PutIndex(record, storage::IndexRecord::Place::kDone, finished);
   if (!record.key.empty()) {

@@ -49,7 +49,7 @@ std::optional<size_t> RowsAhead::Place(std::string_view key, size_t guess) const
     return rows_[guess].is_there ? std::optional(guess) : std::nullopt;
   }
   if (rows_.empty() || KeyOf(rows_.back()) < key) {
-    return std::nullopt;  // most of what changes lies behind
+    return std::nullopt;  // most rows that change lie behind
   }
   const auto found = std::ranges::lower_bound(
       rows_, key, std::less<>(), [this](const Row& row) { return KeyOf(row); });
@@ -59,7 +59,7 @@ std::optional<size_t> RowsAhead::Place(std::string_view key, size_t guess) const
   return static_cast<size_t>(found - rows_.begin());
 }
 
-// Whether the row `from` is there.
+// Returns whether the row `from` is there.
 bool RowsAhead::Read(std::string_view from, WallTime before, size_t rows) {
   if (taken_ * 4 < rows_.size()) {
     rest_ = kRest;
@@ -82,7 +82,7 @@ bool RowsAhead::Read(std::string_view from, WallTime before, size_t rows) {
     rows_.clear();
   }
   if (rows_.size() < kRowsMin) {
-    rest_ = kRest;  // rows that were deleted lie between those that are ready
+    rest_ = kRest;  // deleted rows lie between those of ready jobs
   }
   return !rows_.empty() && KeyOf(rows_.front()) == from;
 }

@@ -1,4 +1,4 @@
-// The jobs that lists and changes of many go through, in the order of their rows.
+// The jobs that lists and bulk changes go through, in the order of their rows.
 #include <algorithm>
 
 #include "base/limits.h"
@@ -24,8 +24,8 @@ DueRange EngineCore::KeysDue(DueRange range) const {
   return range;
 }
 
-// The durable rows of pending jobs behind `after`, among which those due in `range` are, until
-// `visit` has enough.
+// Visits the durable rows of pending jobs behind `after`, among them all that are due in `range`,
+// until `visit` returns false.
 Status EngineCore::ScanPending(const DueRange& range,
                                const Queue* queue,
                                const ListCursor& after,
@@ -59,13 +59,13 @@ Status EngineCore::ScanPending(const DueRange& range,
   return failed;
 }
 
-// Up to the last key whose moment has come. A job that becomes ready with a commit under way may
+// Scans up to the last key that can be due. A job that becomes ready with a commit under way may
 // have an old row behind that.
 Status EngineCore::VisitReady(DueRange range,
                               const Queue* queue,
                               const ListCursor& after,
                               const VisitPlace& visit) {
-  // Where the clock was set back, what waits again is ready until the turn comes to it.
+  // After the clock was set back, a job that waits again is still ready until the turn gets to it.
   const WallTime not_due = std::max(LatestKeyOfNow(), clock_note_.highest()) + Millis(1);
   range.before = std::min(range.before.value_or(not_due), not_due);
   const ListCursor first = std::max(
@@ -87,7 +87,7 @@ Status EngineCore::VisitReady(DueRange range,
     const StatusOr<Located> job = LocateId(parts->id);
     const bool is_meant = job.ok() && job->state == JobState::kReady &&
                           (queue == nullptr || job->index.queue == queue->id);
-    // A row that was never there is none: its job has another.
+    // A row that was never in the store does not count: its job has another.
     const Status was_there = is_meant ? store_.Get(Table::kTimers, key, &row_read_) : job.status();
     if (IsReadFailure(was_there)) {
       failed = was_there;
@@ -103,7 +103,7 @@ Status EngineCore::VisitReady(DueRange range,
   return OkStatus();
 }
 
-// All of them are in memory: the few that workers hold are not looked for among millions of rows.
+// All leased jobs are in memory: these few are not looked for among millions of rows.
 void EngineCore::VisitLeased(const DueRange& range,
                              const Queue* queue,
                              const ListCursor& after,
@@ -119,7 +119,7 @@ void EngineCore::VisitLeased(const DueRange& range,
       places.push_back(place);
     }
   });
-  // A page ends behind so many.
+  // A page ends after this many.
   const size_t count = std::min(places.size(), limits::kListScanRowsMax);
   std::ranges::partial_sort(places, places.begin() + static_cast<ptrdiff_t>(count));
   for (size_t i = 0; i < count && visit(places[i]); ++i) {
@@ -151,8 +151,8 @@ Status EngineCore::ScanDead(const Queue& queue, const ListCursor& after, const V
   return OkStatus();
 }
 
-// A scan of the dead from first_dead on has met this one first, or none. What was deleted before it
-// must be passed over only once.
+// A scan of the dead from first_dead on has met `first` first, or no job at all. The tombstones
+// before it must be passed over only once.
 void EngineCore::NoteFirstDead(const Queue& queue, std::optional<WallTime> first) {
   WallTime oldest = first.value_or(WallTime::max());
   if (oldest == queue.first_dead) {
@@ -168,7 +168,7 @@ void EngineCore::NoteFirstDead(const Queue& queue, std::optional<WallTime> first
   queues_[queue.id].first_dead = oldest;
 }
 
-// As ScanDead, without those that have died since `began`. Those that died later than now did so
+// As ScanDead, without jobs that have died since `began`. Jobs that died later than now did so
 // before the clock was set back.
 Status EngineCore::ScanDeadBefore(std::optional<WallTime> began,
                                   const Queue& queue,

@@ -16,7 +16,7 @@ using storage::Table;
 
 namespace {
 
-// Rows of kDone up to a time, so many as one step of a trim takes.
+// Rows of kDone up to a time, as many as one step of a trim takes.
 struct FinishedPage {
   struct Row {
     storage::TimerKeyParts parts;
@@ -25,11 +25,12 @@ struct FinishedPage {
   };
 
   std::vector<Row> rows;
-  std::vector<Status> damaged;   // of keys that are none, and of what lies behind the last row
+  std::vector<Status> damaged;   // of malformed keys, and of what lies behind the last row
   std::optional<WallTime> next;  // of the row behind them
 };
 
-// What ends together is forgotten together, unless it is more than one page.
+// How long to wait before the next step when there is more than one page: less when the rows are
+// far behind their time, as more jobs finish then than are forgotten.
 Millis PauseOfTrim(Millis behind) {
   return Millis(behind > Millis(limits::kTrimBehindMs) ? limits::kTrimPauseBehindMs
                                                        : limits::kTrimPauseMs);
@@ -60,18 +61,17 @@ StatusOr<FinishedPage> ReadFinished(const storage::JobReader& store, WallTime fr
 
 }  // namespace
 
-// Forgets finished jobs whose retention has passed.
 Status EngineCore::TrimFinished() {
   WallTime end = finished_rows_.RetentionEnd(now_);
   // The mark must not pass a row that is not durable yet: after a step back of the wall clock it
-  // may lie before rows that are. It is trimmed when it can be seen.
+  // may lie before durable rows. It is trimmed when a scan can see it.
   std::optional<WallTime> next = finished_rows_.FirstUnderway();
   if (next) {
     end = std::min(end, *next - Millis(1));
   }
   DELAYD_ASSIGN_OR_RETURN(FinishedPage page,
                           ReadFinished(pending_, finished_rows_.low_water_mark(), end));
-  // What is damaged stays for verify, and stops nothing.
+  // Damaged rows stay for 'delayctl verify', and do not stop the trim.
   std::ranges::move(page.damaged, std::back_inserter(incidents_));
   size_t forgotten = 0;
   for (const auto& [parts, key, value] : page.rows) {
@@ -109,7 +109,8 @@ Status EngineCore::TrimFinished() {
   return OkStatus();
 }
 
-// Its rows, and its key, unless that belongs to a later job by now. `key` is of kDone.
+// Deletes the rows of the job, and its key unless that belongs to a later job by now. `key` is of
+// kDone.
 Status EngineCore::ForgetFinished(JobId id, std::string_view key, const storage::DoneRecord& done) {
   pending_.Delete(Table::kDone, key);
   if (queues_.Has(done.queue)) {

@@ -15,10 +15,12 @@ using storage::Table;
 
 namespace {
 
-// What falls due within so little is in order in the wheel's heap, too.
+// How far ahead of the clock the wall wheel may be: timers that are due within so short a time are
+// in order in the wheel's heap, too.
 constexpr wheel::Tick kWheelWaitsMs = 60'000;
 
-// Only half of a timer's handle is kept, its index: that the timer is still there is ours to know.
+// Only the index, half of a timer's handle, is kept: the caller must know that the timer is still
+// there.
 void CancelTimer(wheel::TimingWheel& wheel, uint32_t timer) {
   const bool cancelled = wheel.Cancel(wheel.HandleAt(timer));
   DELAYD_CHECK(cancelled);
@@ -63,7 +65,7 @@ void EngineCore::SetNow(const Now& now) {
   clock_note_.See(now);
 }
 
-// Opens a batch; CloseBatch puts what it is about.
+// Opens a batch if none is open; CloseBatch adds what else belongs in it.
 void EngineCore::NoteClock() {
   pending_.Put(Table::kMeta,
                storage::kClockKey,
@@ -125,7 +127,7 @@ Moment EngineCore::MomentOf(const DueTimes& due) const {
     return {.on_boot_clock = true,
             .tick = BootTick(due.boot) - static_cast<wheel::Tick>(due.rounded_up.count())};
   }
-  // As its boot_due has.
+  // boot_due includes the same rounding.
   const Millis rounding = due.kind == DueKind::kRelative ? kClockRounding : Millis(0);
   return {.on_boot_clock = false, .tick = WallTick(due.wall + rounding)};
 }
@@ -133,12 +135,13 @@ Moment EngineCore::MomentOf(const DueTimes& due) const {
 // No scheduled job in memory is keyed before this.
 WallTime EngineCore::FirstKeyInWheels() const {
   WallTime first = kNothingFar;
-  // In the wall wheel it is keyed at its due time or later, and waits a rounding longer at most.
+  // A job in the wall wheel is keyed at its due time or later, and waits at most kClockRounding
+  // longer.
   if (const wheel::Tick next = wall_wheel_.NextExpiration(); next != wheel::kNever) {
     first = WallTimeOf(next) - kClockRounding;
   }
-  // In the boot wheel it is keyed at its due time on the wall clock of the moment when it was
-  // promised: at least this.
+  // A job in the boot wheel is keyed at its due time by the wall clock as it stood when the delay
+  // was promised, which is not before this.
   const wheel::Tick next_boot = boot_wheel_.NextExpiration();
   if (const std::optional<Millis> least = boot_offsets_.Least(next_boot)) {
     first = std::min(first, WallTime(BootTimeOf(next_boot).time_since_epoch()) + *least);
@@ -153,7 +156,7 @@ Moment EngineCore::MomentOfTimer(const JobEntry& entry) const {
   return {.on_boot_clock = entry.on_boot_clock(), .tick = *due};
 }
 
-// It is scheduled or ready, and in memory, from now on.
+// From now on the job is scheduled or ready, and in memory.
 void EngineCore::Hold(const JobEntry& entry) {
   Queue& queue = queues_[entry.queue()];
   ++queue.held;
@@ -272,8 +275,8 @@ size_t EngineCore::PopDue(wheel::TimingWheel& wheel, wheel::Tick now, size_t bou
   return count;
 }
 
-// Jobs, and the ends of waits, which take a step for each queue that the request names. Returns
-// whether there may be more.
+// Fires jobs and ends waits; the end of a wait takes a step for each queue that the request names.
+// Returns whether there may be more.
 bool EngineCore::PopBootWheel(size_t* room) {
   left_names_ = 0;
   while (*room > 0 && left_names_ < limits::kLeftNamesMax) {
@@ -287,8 +290,8 @@ bool EngineCore::PopBootWheel(size_t* room) {
   return true;
 }
 
-// The end of a lease is written, so many of them have to wait for commits; no job that falls due
-// waits behind them. Returns whether there may be more that need not wait.
+// Ends leases whose time is over. Each end is written, so many of them have to wait for commits;
+// jobs that fall due do not wait behind them. Returns whether there may be more that need not wait.
 bool EngineCore::PopLeases() {
   const wheel::Tick now = BootTick(now_.exact_boot());
   const auto time = [this] { return options_.stopwatch ? options_.stopwatch() : Millis(0); };
@@ -297,7 +300,8 @@ bool EngineCore::PopLeases() {
     if (own_work_.is_full() || PopDue(lease_wheel_, now, limits::kFireStepMax) == 0) {
       return false;
     }
-    // Not while some of what was popped is in no wheel: a batch has the low-water mark.
+    // Not while popped timers are in no wheel: closing a batch computes the low-water mark from the
+    // wheels.
     if (pending_.open_is_full(open_jobs_)) {
       CloseBatch();
     }
@@ -322,7 +326,8 @@ bool EngineCore::Advance(const Now& now) {
   if (wall_is_set_back) {
     RebuildWallWheel();
   }
-  // Before the wheels: what is loaded late fires in the order of its due time, among the others.
+  // Before the wheels: jobs that are loaded late fire in the order of their due times, among the
+  // others.
   const bool more_to_load = LoadAhead();
   size_t room = limits::kFireBatchMax;
   const bool more_on_boot_clock = PopBootWheel(&room);
@@ -345,9 +350,9 @@ bool EngineCore::Advance(const Now& now) {
          (!to_serve_.empty() && !own_work_.is_full());
 }
 
-// The wall clock was set back. By a little the wheel waits until time has caught up; further back
-// its hand cannot follow, and a new wheel takes the timers over, which takes a quarter of a second
-// for a million. Jobs that fired and are due no longer wait again (P2).
+// The wall clock was set back. If only by a little, the wheel waits until time has caught up.
+// Further back its hand cannot follow, and a new wheel takes the timers over, which takes a quarter
+// of a second for a million. Jobs that have fired and are no longer due wait again (P2).
 void EngineCore::RebuildWallWheel() {
   const wheel::Tick now = WallTick(now_.wall);
   if (wall_wheel_.current_tick() > now + kWheelWaitsMs) {
@@ -387,7 +392,7 @@ void EngineCore::WaitAgain(Slot slot) {
 }
 
 // The due time on the wall clock. key_due is never before it, and later only where the low-water
-// mark was ahead of it: then the record is asked. One that is damaged is noticed at hand-out.
+// mark was ahead of it: then the record is read. A damaged one is noticed at hand-out.
 WallTime EngineCore::DueOfEntry(const JobEntry& entry) {
   if (entry.key_due() > low_water_mark_.decided()) {
     return entry.key_due();
@@ -421,7 +426,8 @@ std::optional<Micros> EngineCore::UntilNextTimer(const Now& now) const {
 
 std::optional<Micros> EngineCore::UntilNextEvent(const Now& now) const {
   std::optional<Micros> wait = UntilNextTimer(now);
-  // From the beginning of the millisecond, so that it is the same moment whenever it is asked for.
+  // Counted from the beginning of the millisecond, so that it is the same moment whenever it is
+  // asked for.
   const auto consider = [&](Millis until) {
     wait = std::min(wait.value_or(Micros::max()), std::max(until - now.boot_rest, Micros(0)));
   };
