@@ -1,4 +1,4 @@
-// One step of a change of many jobs: the same functions that change one, for as many as a turn can
+// One step of a bulk change: the same functions that change one job, for as many as a turn can
 // bear.
 #include <algorithm>
 #include <charconv>
@@ -18,15 +18,16 @@ using storage::JobRecord;
 
 namespace {
 
-// Where the step before ended, and what the first one fixed. A move: which due time it gives; a
-// delay counts from the first step, so that all jobs get one due time, and one that was moved is
-// known when it is met again. A kick: when it began, so that a job that has come back is.
+// Where the step before ended, and a time that the first step fixed. For a move it is the due time:
+// a delay counts from the first step, so that all jobs get the same due time, and a job that was
+// moved is recognised when it is met again. For a kick it is the time when the change began, so
+// that a job that was kicked and has come back is recognised.
 struct BulkCursor {
   ListCursor after;
   std::optional<WallTime> fixed;
 };
 
-// Before what was fixed: the cursor of a kick leads nowhere in a move.
+// The character before the fixed time. It makes the cursor of a kick invalid for a move.
 char MarkOf(const ChangeMany& command) {
   return command.action == ChangeMany::Action::kKick ? '~' : '@';
 }
@@ -63,12 +64,12 @@ StatusOr<BulkCursor> ParseBulkCursor(char mark, std::string_view text) {
   return cursor;
 }
 
-// What this step goes by; `before` is what the steps before went by.
+// The fixed time of this step; `before` is that of the steps before.
 std::optional<WallTime> FixedFor(const ChangeMany& command,
                                  std::optional<WallTime> before,
                                  WallTime now) {
   if (command.action == ChangeMany::Action::kKick) {
-    // After a clock that was set back, what comes back would seem to have been there before.
+    // After the clock was set back, jobs that come back would seem to have been there before.
     return std::max(std::min(before.value_or(now), now), WallTime());
   }
   if (!command.due || before) {
@@ -132,7 +133,7 @@ bool MayChange(ChangeMany::Action action, JobState state) {
   DELAYD_CHECK(false);
 }
 
-// What is later than now was written before the clock was set back.
+// Events later than now were written before the clock was set back.
 bool WasKickedSince(WallTime began, WallTime now, const JobRecord& record) {
   return std::ranges::any_of(record.events, [&](const storage::JobEvent& event) {
     return event.kind == storage::JobEvent::Kind::kKicked && event.at >= began && event.at <= now;
@@ -142,7 +143,7 @@ bool WasKickedSince(WallTime began, WallTime now, const JobRecord& record) {
 }  // namespace
 
 // Whether nothing is left to do for this job. A delay that is over by now cannot be met exactly:
-// what it gave on the way is due between then and now.
+// the jobs that were moved on the way are due between then and now.
 bool EngineCore::IsAsAsked(const ChangeMany& command,
                            std::optional<WallTime> fixed,
                            JobState state,
@@ -175,7 +176,8 @@ StatusOr<bool> EngineCore::ChangeOneOfMany(const ChangeMany& command,
     return false;  // it ends with a commit that is under way
   }
   const JobFilter& filter = command.filter;
-  // Counted, and not changed: nobody knows what it is.
+  // A damaged job counts as a match, unless the filter has a key prefix, but is not changed: nobody
+  // knows what it is.
   const auto note_damage = [&](const Status& why) {
     incidents_.push_back(why);
     return filter.key_prefix.empty();
@@ -185,7 +187,7 @@ StatusOr<bool> EngineCore::ChangeOneOfMany(const ChangeMany& command,
   }
   DELAYD_RETURN_IF_ERROR(located.status());
   if (located->state == JobState::kFinished) {
-    return false;  // so does it, and is kept
+    return false;  // it finishes with such a commit, too, and is kept
   }
   if (filter.state ? located->state != *filter.state : located->state == JobState::kDead) {
     return false;
@@ -236,7 +238,7 @@ StatusOr<Body> EngineCore::Do(const ChangeMany& command) {
   DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(command.filter.queue));
   DELAYD_ASSIGN_OR_RETURN(BulkCursor cursor, ParseBulkCursor(MarkOf(command), command.cursor));
   if (cursor.fixed && !command.due && command.action != ChangeMany::Action::kKick) {
-    return MalformedCursor();  // it is that of another change
+    return MalformedCursor();  // the cursor belongs to another change
   }
   cursor.fixed = FixedFor(command, cursor.fixed, now_.wall);
   const bool dead = command.filter.state == JobState::kDead;

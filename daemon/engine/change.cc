@@ -52,8 +52,8 @@ Status EngineCore::CancelOne(const Cancel& command, storage::JobRecord* record) 
         command.job,
         "a worker has it, and only that worker can end it; try again when its lease is over");
   }
-  // The record is read only where the answer, a tag or the history needs it: a plain job is ended
-  // by its place alone.
+  // The record is read only where the answer, a tag or the history needs it: to end a plain job,
+  // its place is enough.
   const bool is_told = !command.brief || !command.if_tag.empty() ||
                        queues_[located.index.queue].settings.history_retention.count() > 0;
   if (is_told || !located.index.plain) {

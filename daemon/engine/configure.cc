@@ -16,7 +16,7 @@ void EngineCore::ApplySettings(Queue& queue) {
   queue.settings = SettingsFor(queue.name);
   queue.bucket.SetCap(queue.settings.rate, now_.boot);
   if (queue.rate_timer) {
-    // It counts on the cap as it was; whoever waits is looked at anew.
+    // The timer goes by the old cap; requests that wait are looked at anew.
     boot_wheel_.Cancel(*std::exchange(queue.rate_timer, std::nullopt));
   }
 }
@@ -48,7 +48,7 @@ bool EngineCore::MayHandOut(const Queue& queue) const {
          queue.bucket.MayTake(now_.boot);
 }
 
-// Who waits for a queue that only its rate cap holds back is looked at when that lets go.
+// Requests that wait for a queue held back only by its rate cap are looked at when the cap lets go.
 void EngineCore::WatchRate(Queue& queue) {
   if (queue.rate_timer || queue.ready.empty() || queue.waiters.empty() ||
       queue.bucket.MayTake(now_.boot)) {
@@ -58,8 +58,9 @@ void EngineCore::WatchRate(Queue& queue) {
   queue.rate_timer = boot_wheel_.Add(BootTick(at), TimerIdOfRate(queue.id));
 }
 
-// Rows of finished jobs stay until no queue can want them, and each is forgotten by its own time.
-// Asked for with every commit, while a file may name tens of thousands of queues.
+// Rows of finished jobs stay for the longest retention of any queue, and each is forgotten by its
+// own time. The longest is found here once: every commit asks for it, and a file may name tens of
+// thousands of queues.
 void EngineCore::NoteRetentions() {
   const auto of = [](const QueueSettings& settings) {
     return std::max(settings.key_retention, settings.history_retention);

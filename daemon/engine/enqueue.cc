@@ -11,8 +11,8 @@
 namespace delayd::engine {
 namespace {
 
-// What makes two requests under one key the same request. A delay counts as it was asked for, so
-// that a retry a second later still matches.
+// Two requests under one key are the same request when this is equal. A delay counts as it was
+// asked for, so that a retry a second later still matches.
 uint64_t FingerprintOf(const JobSpec& spec) {
   if (spec.past != nullptr && spec.past->fingerprint != 0) {
     return spec.past->fingerprint;
@@ -29,8 +29,9 @@ uint64_t FingerprintOf(const JobSpec& spec) {
     AppendU8(&content, has ? 1 : 0);
     AppendU64(&content, has ? value : 0);
   };
-  // The default is the same everywhere and always, so who spells it out asks for nothing else. That
-  // of the others is the queue's, and may be another one at the retry.
+  // The default priority is the same everywhere and always, so a request that spells it out asks
+  // for nothing else. The other defaults are the queue's, and may have changed by the time of a
+  // retry.
   const uint32_t priority = spec.priority.value_or(limits::kPriorityDefault);
   append_optional(priority != limits::kPriorityDefault, priority);
   append_optional(spec.max_attempts.has_value(), spec.max_attempts.value_or(0));
@@ -60,7 +61,7 @@ Status KeyConflict(const JobSpec& spec) {
                        "key_conflict");
 }
 
-// No rule says which of the two would count (docs/decisions/0054).
+// No rule says which of the two jobs would count (docs/decisions/0054).
 Status NamedTwice(const JobSpec& spec, size_t earlier) {
   return AlreadyExists("key " + spec.key + " in queue " + spec.queue + " is that of job " +
                            std::to_string(earlier + 1) +
@@ -81,7 +82,7 @@ Status Draining() {
       "draining");
 }
 
-// What the enqueue, or else the queue, says beside the due time.
+// Fills in what the enqueue, or else the queue, says about everything but the due time.
 void FillFrom(JobSpec& spec, const Queue& queue, uint64_t fingerprint, storage::JobRecord* record) {
   record->priority = spec.priority.value_or(limits::kPriorityDefault);
   record->attempts = spec.past != nullptr ? spec.past->attempts : 0;
@@ -135,7 +136,8 @@ Status EngineCore::PlanKey(const JobSpec& spec, EnqueuePlan* plan) {
     return OkStatus();
   }
   if (record->finished) {
-    // It keeps its key for retries of the same request only; the other rules are about live jobs.
+    // A finished job keeps its key for retries of the same request only; the other rules are about
+    // live jobs.
     if (record->fingerprint == plan->fingerprint && spec.on_conflict == OnConflict::kFail) {
       plan->existing = FinishedByKey(*record);
     }
@@ -184,12 +186,12 @@ Status EngineCore::PlanAll(const std::vector<JobSpec>& specs, std::vector<Enqueu
   return OkStatus();
 }
 
-// Of a life in another store.
+// Takes over what is known of the job's life in another store.
 void EngineCore::TakeStory(const JobSpec& spec, storage::JobRecord* record) const {
   const JobPast& past = *spec.past;
   const auto* after = std::get_if<DueAfter>(&spec.due);
   if (past.created && after != nullptr && !record->delay) {
-    record->delay = after->delay;  // or the time from then on would tell it
+    record->delay = after->delay;  // else the time since `created` would be part of it
   }
   record->created = std::min(past.created.value_or(now_.wall), now_.wall);
   record->timeouts = past.timeouts;
@@ -199,7 +201,7 @@ void EngineCore::TakeStory(const JobSpec& spec, storage::JobRecord* record) cons
   record->events = past.history;
 }
 
-// The job keeps its id and its story; everything that an enqueue says is what this one says.
+// The job keeps its id and its story; everything else is as this enqueue says.
 void EngineCore::ReplaceOne(JobSpec& spec, EnqueuePlan& plan, JobView* view) {
   storage::JobRecord& record = *plan.replaced;
   const Located& located = *plan.existing;
@@ -250,7 +252,7 @@ void EngineCore::EnqueueOne(JobSpec& spec,
   PutNewRows(&record, key_due);
   JobState state = JobState::kDead;
   if (spec.buried) {
-    if (spec.past == nullptr) {  // one from another store says what it died of, if of anything
+    if (spec.past == nullptr) {  // one from another store brings its own error, if any
       record.last_error = "enqueued as buried";
     }
     PutDeadRows(record, key_due, now_.wall);
@@ -300,8 +302,8 @@ StatusOr<Body> EngineCore::Do(Enqueue& command) {
   return command.brief ? Body(IdsOf(plans)) : Body(WithExisting(plans, std::move(answer)));
 }
 
-// Each plan's id, and what clients are told of the jobs that stay as they are: the last that can be
-// refused.
+// Finds each plan's id, and what clients are told of the jobs that stay as they are. Nothing can be
+// refused after this.
 Status EngineCore::NameAll(std::vector<EnqueuePlan>* plans, Enqueued* answer) {
   for (size_t i = 0; i < plans->size(); ++i) {
     EnqueuePlan& plan = (*plans)[i];

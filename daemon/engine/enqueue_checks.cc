@@ -13,7 +13,7 @@
 namespace delayd::engine {
 namespace {
 
-// What this store would have written itself.
+// A history must be one that this store could have written itself.
 Status CheckHistory(const std::vector<JobEvent>& history) {
   const bool is_long = std::ranges::any_of(history, [](const JobEvent& event) {
     return event.who.size() > limits::kClientNameBytesMax ||
@@ -50,7 +50,7 @@ Status CheckDue(const DueSpec& due, WallTime now) {
       return OutOfRange(
           "delay", after->delay, Millis(0), Millis(limits::kDelayMsMax), "invalid_delay");
     }
-    // Refused and not cut off: a job must not be due at another time than was asked for.
+    // Refused and not clamped: a job must not be due at another time than was asked for.
     if (ToMillis(now) + after->delay.count() > limits::kWallMsMax) {
       return InvalidArgument("the delay ends after 2286; use a shorter one", "invalid_delay");
     }

@@ -1,4 +1,4 @@
-// What the engine tells of its queues, of all its jobs, and to an operator's monitoring.
+// What the engine reports about its queues and all its jobs, and to an operator's monitoring.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -25,7 +25,7 @@ void TakeFrom(QueueView* sum, const QueueView& one) {
   sum->dead -= one.dead;
 }
 
-// Else nobody would miss its name.
+// Whether anybody would miss the queue's name.
 bool HasWork(const Queue& queue) {
   return queue.counts.pending != 0 || queue.counts.dead != 0 || queue.pause;
 }
@@ -64,7 +64,7 @@ StatusOr<Body> EngineCore::Do(const ListQueues& command) {
     return Body(std::move(list));
   }
   DELAYD_ASSIGN_OR_RETURN(const ListCursor from, ParseListCursor(command.cursor));
-  // There may be 100,000, and everybody waits.
+  // There may be 100,000 queues, and everybody waits.
   const size_t limit = command.limit != 0 ? command.limit : limits::kListLimitMax;
   list.queues.reserve(std::min(limit, queues_.size()));
   queues_.ForEachFrom(ToInt(from.id), [&](const Queue& queue) {
@@ -116,11 +116,11 @@ StatsView EngineCore::stats() const {
   return view;
 }
 
-// From the rows: the wheels' timers are also ends of leases, waits and pauses. They begin where a
-// job may still wait: before now, where the wall clock was set forward. What is keyed at the mark
-// may be due before it, if that is of a clock that was ahead; behind it the order of keys is that
-// of due times, but for the steps of the clock. Of more than so many rows the others are not looked
-// at, but for those behind what is ready.
+// Found in the rows, as the wheels' timers are also ends of leases, waits and pauses. The scan
+// begins where a job may still wait, which is before now if the wall clock was set forward. A job
+// keyed at the low-water mark may be due before it, if the mark is of a clock that was ahead;
+// behind the mark, keys are in the order of due times, except for steps of the clock. No more than
+// kNextDueRowsMax rows are looked at, and then as many behind the ready ones.
 std::optional<WallTime> EngineCore::NextDue() const {
   constexpr size_t kNextDueRowsMax = 1000;
   const Millis back = wall_offsets_.Steps(now_).first;
@@ -141,7 +141,7 @@ std::optional<WallTime> EngineCore::NextDue() const {
     return next && parts->key_due > std::max(low_water_mark_.decided(), *next + back);
   };
   pending_.ForEachPut(Table::kTimers, consider);
-  // A store that cannot be read is found by whoever needs it to go on.
+  // A failed read is ignored: it is noticed where the engine needs the store to go on.
   const auto look_from = [&](WallTime from) {
     size_t rows = 0;
     static_cast<void>(pending_.Scan(
@@ -161,7 +161,7 @@ std::optional<WallTime> EngineCore::NextDue() const {
   return next;
 }
 
-// One look at each: there may be 10,000 empty ones.
+// Looks at each queue once: there may be 10,000 empty ones.
 void EngineCore::NameQueues(size_t queues_max, EngineFigures* figures) const {
   const auto may_be_named = [](const Queue& queue) { return queue.stored && queue.name != kOther; };
   const auto has_room = [&] { return figures->queues.size() < queues_max; };

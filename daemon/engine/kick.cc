@@ -46,7 +46,7 @@ StatusOr<Body> EngineCore::Do(const KickQueue& command) {
   const bool dead = queue->counts.dead != 0;
   Kicked kicked;
   std::optional<Located> last;
-  // In the place of those that cannot be read the next ones are taken.
+  // Jobs that cannot be read are passed over, and the next ones taken instead.
   for (size_t damaged = 0; kicked.count < count && damaged < limits::kKickCountMax;) {
     const size_t missing = count - kicked.count;
     const Located* const after = last ? &*last : nullptr;
@@ -69,7 +69,7 @@ StatusOr<Body> EngineCore::Do(const KickQueue& command) {
     }
     last = jobs.back();
   }
-  pending_.TouchAll();  // that there are no others rests on every change so far
+  pending_.TouchAll();  // that there are no others depends on every change so far
   return Body(kicked);
 }
 

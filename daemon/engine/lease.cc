@@ -25,12 +25,12 @@ bool ComesLater(const Queue* a, const Queue* b) {
 
 }  // namespace
 
-// Below zero: the wall clock was set back after the job had fired.
+// Negative: the wall clock was set back after the job had fired.
 Millis EngineCore::LatenessOf(const JobEntry& entry, const JobRecord& record) const {
   if (!entry.on_boot_clock()) {
     return now_.wall - record.due;
   }
-  // On this clock nothing fires early: below zero is only what boot_due was rounded up by.
+  // Nothing fires early on the boot clock: below zero is only what boot_due was rounded up by.
   return std::max(now_.boot - record.boot_due, Millis(0));
 }
 
@@ -100,8 +100,8 @@ bool EngineCore::HasReadyJob(const Queue& queue) const {
   return !queue.ready.empty() && MayHandOut(queue);
 }
 
-// Looked for once a request: nothing becomes ready while jobs are handed out, and a request may
-// name thousands of queues and want a thousand jobs.
+// Called once a request: nothing becomes ready while jobs are handed out, and a request may name
+// thousands of queues and want a thousand jobs.
 void EngineCore::FindOffers(const WaitingLease& asked) {
   offers_.clear();
   for (Queue* const queue : asked.queues) {
@@ -139,8 +139,8 @@ bool EngineCore::HandOutBest(const WaitingLease& asked, std::vector<JobView>* ou
     if (handed_out.ok()) {
       return true;
     }
-    // It had expired and is among the dead now, or it waits again, or is on disk. The same may be
-    // true of a million jobs behind it.
+    // The job had expired and is dead now, or it waits again, is on disk or damaged. The same may
+    // be true of a million jobs behind it.
     if (++passed_over_ >= limits::kPassOverMax || own_work_.is_full()) {
       cut_short_ = true;
       return false;
@@ -168,7 +168,7 @@ void EngineCore::DoLease(RequestId request, Lease& command) {
     return;
   }
   LookUp(&command);
-  // Requests that have waited longer are served first. Where one still waits and a job is ready,
+  // Requests that have waited longer are served first. If one still waits although a job is ready,
   // this turn could not look at all of them.
   bool more = false;
   const auto has_ready_job = [this](const Queue* queue) { return HasReadyJob(*queue); };
@@ -203,7 +203,7 @@ void EngineCore::LookUp(Lease* command) {
   asked_.client = std::move(command->client);
 }
 
-// asked_ waits. `more`: its queues may have jobs that were not looked at.
+// The request in asked_ waits. `more`: its queues may have jobs that were not looked at.
 void EngineCore::Wait(RequestId request, const Lease& command, bool more) {
   DELAYD_CHECK(request < kRateBit);
   WaitingLease waiter{.queues = {},
@@ -231,8 +231,8 @@ void EngineCore::Wait(RequestId request, const Lease& command, bool more) {
   waiters_.emplace(request, std::move(waiter));
 }
 
-// The request that has waited longest for the queue. If it waits for another queue too, which has a
-// job and for which a third request has waited longer, that one is served before it, and so on.
+// The request that has waited longest for the queue. If it also waits for another queue that has a
+// job, and a third request has waited longer for that one, the third is served first, and so on.
 RequestId EngineCore::NextToServe(const Queue& queue) const {
   const auto first_before = [this](RequestId request) {
     const WaitingLease& waiter = waiters_.at(request);
@@ -245,7 +245,7 @@ RequestId EngineCore::NextToServe(const Queue& queue) const {
     }
     return request;
   };
-  // Each of them has waited longer than the one before, so that this comes to an end.
+  // Each of them has waited longer than the one before, so this comes to an end.
   RequestId request = queue.waiters.front();
   for (RequestId before = first_before(request); before != request;
        before = first_before(request)) {
@@ -267,7 +267,7 @@ void EngineCore::ServeQueue(Queue& queue) {
     pending_.BeginAccess();
     Leased leased = HandOut(found->second);
     if (leased.jobs.empty() && cut_short_) {
-      // Those of the request too, which may wait for others than this one.
+      // The queues of the request too: it need not be waiting for this one.
       for (Queue* const own : found->second.queues) {
         own->cut_short = true;
         ServeSoon(*own);
@@ -277,7 +277,7 @@ void EngineCore::ServeQueue(Queue& queue) {
       break;
     }
     if (leased.jobs.empty()) {
-      continue;  // what was ready had expired, waits again or is damaged; at last nothing is left
+      continue;  // the ready jobs had expired, wait again or are damaged; in the end none is left
     }
     RemoveWaiter(request);
     Answer(request, Body(std::move(leased)));
@@ -285,8 +285,9 @@ void EngineCore::ServeQueue(Queue& queue) {
   WatchRate(queue);
 }
 
-// Whether there is no job for the request in any of its queues. There may be one behind jobs that
-// cannot be handed out; or on disk, where memory has none of a queue and lags behind the time.
+// Whether it is certain that none of the request's queues has a job for it. There may be one behind
+// jobs that cannot be handed out; or on disk, where a queue has none in memory and the frontier has
+// fallen behind.
 bool EngineCore::IsLookedThrough(const WaitingLease& asked) const {
   const auto may_have_more = [this](const Queue& queue) {
     const WallTime first_on_disk = queue.frontier ? queue.frontier->first : far_begins_;
@@ -298,7 +299,7 @@ bool EngineCore::IsLookedThrough(const WaitingLease& asked) const {
 }
 
 // Requests that are kept beyond their wait are answered as soon as all their queues have been
-// looked through; those whose wait is not over go on waiting for what is left of it.
+// looked through; those whose wait is not over yet go on waiting for the rest of it.
 void EngineCore::AnswerKept() {
   std::erase_if(kept_, [this](RequestId request) {
     const auto found = waiters_.find(request);
@@ -367,7 +368,7 @@ void EngineCore::DoAbandon(const Abandon& command) {
   if (Reply* const parked = parked_.Find(command.waiting, hands_out)) {
     TakeBack(parked);
   }
-  // These are fetched after every few commands.
+  // The ready replies are few: they are fetched after every few commands.
   for (Reply& reply : ready_replies_) {
     if (reply.request == command.waiting && hands_out(reply)) {
       TakeBack(&reply);
@@ -389,7 +390,7 @@ void EngineCore::DoEndWait(const EndWait& command) {
   } else if (!is_kept) {
     waiter.end = end;
     kept_.push_back(command.waiting);
-    boot_wheel_.Cancel(waiter.timeout);  // else it has fired
+    boot_wheel_.Cancel(waiter.timeout);  // unless it has fired
     waiter.timeout = boot_wheel_.Add(BootTick(kept_until), TimerIdOfWaiter(command.waiting));
   }
 }

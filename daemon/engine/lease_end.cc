@@ -1,4 +1,4 @@
-// How a lease ends: ack, nack, bury, or its time; and how it is made longer.
+// How a lease ends, by ack, nack, bury or timeout, and how it is extended.
 #include <algorithm>
 #include <cmath>
 
@@ -25,13 +25,13 @@ Status LeaseLost(JobId id) {
       "lease_lost");
 }
 
-// Where no attempt has been counted yet, which a nack may leave out, it is as after the first.
+// If no attempt has been counted yet, as a nack may ask for, the wait is that after the first.
 Millis BackoffOf(const Backoff& backoff, JobId id, uint32_t attempts) {
   const double wait = static_cast<double>(backoff.initial.count()) *
                       std::pow(backoff.factor, std::max(static_cast<double>(attempts) - 1, 0.0));
   const double capped = std::min(wait, static_cast<double>(backoff.max.count()));
-  // Jobs that failed together must not come back together. From id and attempt, so that a replay
-  // gives the same.
+  // Jobs that failed together must not come back together. The jitter follows from id and attempt,
+  // so that a replay gives the same.
   std::string seed;
   AppendU64(&seed, ToInt(id));
   AppendU32(&seed, attempts);
@@ -50,7 +50,7 @@ StatusOr<Slot> EngineCore::FindLease(const LeaseToken& token) const {
   return *slot;
 }
 
-// A lease holds the record without its payload; at the end of the job only a history needs that.
+// A lease holds the record without its payload, which only a history needs at the end of the job.
 void EngineCore::KeepForHistory(Slot slot, JobRecord* record) {
   if (queues_[record->queue].settings.history_retention.count() == 0) {
     return;
@@ -100,8 +100,8 @@ StatusOr<Body> EngineCore::Do(const AckMany& command) {
                                std::to_string(limits::kLeaseCountMax),
                            "invalid_count");
   }
-  // All are looked up before the first is ended: the processor waits for memory once, and not for
-  // one job after the other.
+  // All jobs are looked up before the first is acked: so the processor waits for memory once, and
+  // not for one job after the other.
   size_t known = 0;
   for (const LeaseToken& token : command.tokens) {
     known += jobs_.Find(token.job).has_value() ? 1U : 0U;
@@ -119,7 +119,8 @@ StatusOr<Body> EngineCore::Do(const AckMany& command) {
   return Body(std::move(result));
 }
 
-// Back to the queue; or to the dead, when it is buried or the attempt was the last one.
+// Puts the job back into its queue, or among the dead ones when it is buried or the attempt was its
+// last.
 Status EngineCore::EndLease(Slot slot, const LeaseEnd& end, JobView* view) {
   DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(LocateSlot(slot)));
   NoteLeaseEnd(&record, end, LeaseOf(slot).client);
@@ -144,7 +145,7 @@ void EngineCore::MoveToDead(Slot slot, const JobRecord& record) {
   ++counters_.died;
 }
 
-// Into its queue, when it is due or has waited.
+// Puts the job into its queue, due after its wait or, without one, when it was due before.
 JobState EngineCore::PutBack(Slot slot, const LeaseEnd& end, JobRecord* record) {
   const WallTime old_key_due = jobs_[slot].key_due();
   WallTime key_due = old_key_due;
@@ -156,9 +157,9 @@ JobState EngineCore::PutBack(Slot slot, const LeaseEnd& end, JobRecord* record) 
   return Settle(*record, key_due, slot);
 }
 
-// None: a job that was handed out by its name, before its time, and is due later than its next
-// attempt would be. That it was tried does not take back what was promised (P2); a delay that its
-// worker asks for does.
+// How long the job waits for its next attempt. None: it was handed out by its name, before its
+// time, and is due later than that attempt would be. The try does not take back the due time that
+// was promised (P2); a delay that its worker asks for does.
 std::optional<Millis> EngineCore::WaitAfter(const JobRecord& record, const LeaseEnd& end) const {
   if (end.delay) {
     return end.delay;
@@ -174,7 +175,7 @@ std::optional<Millis> EngineCore::WaitAfter(const JobRecord& record, const Lease
 }
 
 void EngineCore::NoteLeaseEnd(JobRecord* record, const LeaseEnd& end, std::string_view client) {
-  // A worker that gives no error does not take back what the one before it said.
+  // A worker that gives no error does not erase the error of the one before it.
   if (!end.error.empty()) {
     record->last_error = Utf8Front(end.error, limits::kLastErrorBytesMax);
   }
@@ -229,7 +230,7 @@ StatusOr<Body> EngineCore::Do(const Bury& command) {
   return BodyOf(std::move(view));
 }
 
-// A ready job whose time to be handed out is over.
+// A ready job dies because it was too late to be handed out.
 void EngineCore::Expire(Slot slot, JobRecord record) {
   record.last_error = "expired: later than expires_after when it was to be handed out";
   AddEvent(&record, JobEvent::Kind::kDied, {}, record.last_error);

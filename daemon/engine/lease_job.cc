@@ -24,7 +24,7 @@ StatusOr<Body> EngineCore::Do(const LeaseJob& command) {
   DELAYD_RETURN_IF_ERROR(ReadPayload(&with_payload));
   WallTime key_due = located.index.at;
   if (located.state == JobState::kDead) {
-    // Pending again: a crash, or a lease that ends without an ack, finds it among the others.
+    // Pending again: after a crash, or a lease that ends without an ack, it is among the others.
     MoveDue(&record, DueAfter{});
     key_due = KeyDue(record.due);
     PutRevivedRows(record, located.index.at, key_due);
@@ -62,11 +62,11 @@ StatusOr<Body> EngineCore::Do(const GiveBack& command) {
     Damaged(slot, record.status());
   }
   DELAYD_RETURN_IF_ERROR(record.status());
-  // No attempt, and counted all the same: workers look at it to tell a job that kills them.
+  // It uses no attempt, but it is counted: workers recognise a job that kills them by this count.
   ++record->returns;
   const WallTime old_key_due = jobs_[slot].key_due();
   WallTime key_due = old_key_due;
-  // It was taken in time, so its time begins anew, as after a nack.
+  // It was taken in time, so its time until it expires begins anew, as after a nack.
   if (record->expires_after.count() > 0 && MomentOf(DueOf(*record)).IsOver(now_)) {
     MoveDue(&*record, DueAfter{});
     key_due = KeyDue(record->due);

@@ -13,7 +13,7 @@ using storage::Table;
 
 namespace {
 
-// A record that cannot be read does not keep those behind it out of a list.
+// A record that cannot be read does not keep the jobs behind it out of a list.
 JobView DamagedView(JobId id, std::string queue, JobState state, const Status& why) {
   JobView view;
   view.id = id;
@@ -23,7 +23,7 @@ JobView DamagedView(JobId id, std::string queue, JobState state, const Status& w
   return view;
 }
 
-// The same for one whose payload cannot be read; any other error stays one.
+// The same for a job whose payload cannot be read; any other error is returned.
 Status ListDamaged(const Status& read, JobView* view) {
   if (read.code() != StatusCode::kDataLoss) {
     return read;
@@ -77,7 +77,7 @@ StatusOr<Body> EngineCore::ListPending(const List& command, const Queue* queue) 
   return Body(page.Take());
 }
 
-// Of the pending jobs, as they will be when all is durable.
+// Whether it is certain that no pending job is in that state, once all changes are durable.
 bool EngineCore::HasNone(std::optional<JobState> state, const Queue* queue) const {
   if (state == JobState::kLeased) {
     return (queue != nullptr ? queue->leased : leases_.size()) == 0;
@@ -100,7 +100,7 @@ StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
     return std::optional(std::move(view));
   };
   if (located.status().code() == StatusCode::kDataLoss) {
-    // Of which queue it is the row that led here may tell; the record may be as it was.
+    // Only the row that led here may tell the job's queue; the record itself may be sound.
     DELAYD_ASSIGN_OR_RETURN(const JobState state, StateOnDisk(key_due, id));
     return command.state.value_or(state) == state
                ? damaged(command.queue.value_or(""), state, located.status())
@@ -118,8 +118,8 @@ StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
     return damaged(queues_[located->index.queue].name, located->state, record.status());
   }
   DELAYD_RETURN_IF_ERROR(record.status());
-  // A job that moves with a commit under way has only its old row yet: it is listed there, as it
-  // will be.
+  // A job that a commit under way moves has only its old row so far: it is listed there, as it will
+  // be.
   if (!record->key.starts_with(command.key_prefix) ||
       !DueRangeOf(command).Holds(DueByNow(*record))) {
     return left_out;
@@ -166,8 +166,8 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
   return Body(page.Take());
 }
 
-// The record of a dead job. One that is revived and dies again with commits under way has only its
-// old row yet: it is listed there, as it will be.
+// The record of a dead job. One that is revived and dies again in commits under way has only its
+// old row so far: it is listed there, as it will be.
 StatusOr<JobRecord> EngineCore::DeadRecord(JobId id, std::string_view key, std::string_view value) {
   if (!pending_.IsChanging(Table::kDead, key)) {
     return storage::DecodeJobRecord(Table::kDead, key, value);
@@ -196,7 +196,7 @@ StatusOr<Body> EngineCore::ListFinished(const List& command, const Queue* queue)
         }
         const auto done = storage::DecodeDoneRecord(key, value);
         const Status known = done.ok() ? queues_.CheckKnown(done->queue, parts->id) : done.status();
-        if (!known.ok()) {  // of which queue it was cannot be told: it may be this one
+        if (!known.ok()) {  // its queue cannot be told: it may be this one
           JobView damaged = DamagedView(parts->id, "", JobState::kFinished, known);
           damaged.finished = parts->key_due;
           return page.Add({parts->key_due, parts->id}, std::move(damaged));

@@ -1,4 +1,4 @@
-// Finding a queue, and a job by its id or key: where it is, in which state, and what is read of it.
+// Finding a queue, and a job by its id or key: where it is, in which state, and reading its record.
 #include "daemon/engine/engine_core.h"
 #include "daemon/engine/located.h"
 #include "storage/keys.h"
@@ -19,7 +19,7 @@ Status UnknownJob(JobId id) {
 
 }  // namespace
 
-// Null when there is none. An answer that says so rests on the batch that forgets it.
+// Null when there is none. An answer that says so must wait for the batch that forgets the queue.
 const Queue* EngineCore::FindIfStored(const std::string& name) const {
   const Queue* queue = queues_.Find(name);
   if (queue != nullptr && queue->stored) {
@@ -141,7 +141,7 @@ StatusOr<storage::TimerHead> EngineCore::ReadHead(WallTime key_due, JobId id) co
   return storage::DecodeTimerHead(key, value);
 }
 
-// Ready if it would have fired in memory. A record that is damaged is noticed by whoever needs more
+// Ready if it would have fired in memory. A damaged record is noticed by the caller that needs more
 // of it.
 StatusOr<JobState> EngineCore::StateOnDisk(WallTime key_due, JobId id) const {
   if (key_due > LatestKeyOfNow()) {
@@ -174,7 +174,7 @@ StatusOr<Located> EngineCore::Locate(const JobRef& ref) {
     return FinishedByKey(*record);
   }
   if (record) {
-    // The key is free again; what is kept of the job may tell of it still.
+    // The key is free again, but the record of the job's end may still be kept.
     StatusOr<Located> located = LocateFinished(record->id, *record->finished);
     if (located.status().code() != StatusCode::kNotFound) {
       return located;

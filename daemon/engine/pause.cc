@@ -83,7 +83,8 @@ void EngineCore::Unpause(Queue& queue) {
   ServeSoon(queue);
 }
 
-// After a start: on the boot clock it began on, or, after a reboot, on the wall clock since then.
+// After a start: the pause goes on by the boot clock on which it began or, after a reboot, by the
+// wall time that has passed since.
 void EngineCore::RestorePause(Queue& queue, const QueueRecord::Pause& pause) {
   queue.pause.emplace().durable = pause;
   if (!pause.timed) {

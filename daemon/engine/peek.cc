@@ -33,8 +33,8 @@ std::vector<Value> ValuesOf(std::map<Key, Value> map) {
 
 }  // namespace
 
-// Nothing of the queue that still waits is keyed before this. Of a queue that lags behind, what
-// lies on disk and is due is passed over.
+// No job of the queue that still waits is keyed before this. For a queue that lags behind, due jobs
+// on disk are passed over.
 WallTime EngineCore::FirstScheduledKey(const Queue& queue) const {
   WallTime first = std::min(FirstKeyInWheels(), far_begins_);
   if (left_on_disk_.from()) {
@@ -46,9 +46,9 @@ WallTime EngineCore::FirstScheduledKey(const Queue& queue) const {
   return std::max(first, low_water_mark_.durable());
 }
 
-// As rows on disk and rows of batches under way say. A few whose places in the store cannot be read
-// are passed over. Many, or a damaged table, are the answer: what is behind them would be sought
-// one by one.
+// Found from rows on disk and rows of batches under way. A few jobs whose places in the store
+// cannot be read are passed over. If there are many, or the table is damaged, that is the answer:
+// the jobs behind them would be sought one by one.
 StatusOr<std::vector<Located>> EngineCore::SoonestScheduled(const Queue& queue,
                                                             size_t count,
                                                             const Located* after) {
@@ -81,7 +81,7 @@ StatusOr<std::vector<Located>> EngineCore::SoonestScheduled(const Queue& queue,
     DELAYD_CHECK(parts.ok());
     consider({parts->key_due, parts->id});
   });
-  DELAYD_CHECK(failed.ok());  // nothing was read: their other rows are in the batches as well
+  DELAYD_CHECK(failed.ok());  // nothing was read: their index rows are in the batches, too
   const WallTime first =
       std::max(FirstScheduledKey(queue), after != nullptr ? after->index.at : WallTime());
   DELAYD_RETURN_IF_ERROR(
@@ -158,7 +158,7 @@ StatusOr<std::vector<Located>> EngineCore::Next(const Queue& queue, Peek::Which 
 StatusOr<Body> EngineCore::Do(const Peek& command) {
   DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(command.queue));
   DELAYD_ASSIGN_OR_RETURN(const std::vector<Located> jobs, Next(*queue, command.which));
-  pending_.TouchAll();  // that it is the first rests on every change so far
+  pending_.TouchAll();  // that it is the first depends on every change so far
   if (jobs.empty()) {
     return NotFound("queue " + command.queue + " has no such job");
   }

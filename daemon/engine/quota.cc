@@ -1,4 +1,4 @@
-// How many jobs a queue and a user may have stored, in whatever state: what is buried takes room as
+// How many jobs a queue and a user may have stored, in whatever state: buried jobs take room as
 // well. Only new jobs are refused.
 #include "daemon/engine/engine_core.h"
 #include "storage/keys.h"
@@ -9,7 +9,8 @@ using storage::Table;
 
 namespace {
 
-// A batch that is larger than the room there is would be refused for ever, however many are done.
+// A batch that is larger than the room that is left may be refused for ever, however many jobs get
+// done.
 std::string AdviceFor(uint64_t stored, uint64_t most) {
   const std::string room =
       stored < most ? "send at most " + std::to_string(most - stored) + " at once, " : "";

@@ -28,7 +28,7 @@ void EngineCore::AddLease(const LeaseInfo& lease, JobView* view) const {
   view->lease_ends = lease.expires;
 }
 
-// Of a leased job without what its lease tells.
+// For a leased job, without what AddLease adds.
 JobView EngineCore::ViewOfRecord(const JobRecord& record, JobState state) const {
   JobView view;
   view.id = record.id;
@@ -36,7 +36,7 @@ JobView EngineCore::ViewOfRecord(const JobRecord& record, JobState state) const 
   view.key = record.key;
   view.state = state;
   view.due_kind = record.due_kind;
-  // What has ended keeps the time that it was told.
+  // A job that has ended keeps the due time of its record.
   if (state != JobState::kDead && state != JobState::kFinished) {
     view.due_step = StepOfWall(DueOf(record), boot_id_, now_);
   }
@@ -82,7 +82,7 @@ JobView EngineCore::FinishedView(const JobRecord& record, bool cancelled) const 
   return view;
 }
 
-// What is left out where jobs are many, or are about to be worked on.
+// Adds what views of many jobs, and of jobs handed to workers, leave out.
 Status EngineCore::AddWhole(JobRecord* record, JobView* view) const {
   DELAYD_RETURN_IF_ERROR(ReadPayload(record));
   view->payload = std::move(record->payload);

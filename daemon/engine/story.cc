@@ -21,7 +21,7 @@ void EngineCore::AddEvent(storage::JobRecord* record,
                     .what = std::string(Utf8Front(what, limits::kEventErrorBytesMax))});
 }
 
-// Of a job that finishes: it is remembered where its queue keeps a history.
+// Adds the event with which a job finishes, if its queue keeps a history.
 void EngineCore::AddLastEvent(storage::JobRecord* record,
                               JobEvent::Kind kind,
                               std::string_view who) const {
