@@ -1,6 +1,6 @@
-// protocol/ack_json.h — POST /v1/leases:ack: many leases that end well, in one request.
+// protocol/ack_json.h — POST /v1/leases:ack: acks many leases in one request.
 //
-// Errors:  kInvalidArgument that names the member or the token.
+// Errors:  kInvalidArgument naming the member or the token.
 // Threads: see job_json.h.
 #pragma once
 
@@ -20,7 +20,7 @@ StatusOr<std::vector<LeaseToken>> ParseAckRequest(std::string_view json);
 // {"acked": 99, "lost": ["4711-3-1f"]}
 struct AckedLeases {
   uint64_t acked = 0;
-  std::vector<LeaseToken> lost;  // these were over before
+  std::vector<LeaseToken> lost;  // leases that were already over
 };
 
 std::string AckedLeasesToJson(const AckedLeases& acked);

@@ -1,10 +1,10 @@
-// protocol/base64.h — bytes that are no text, inside JSON.
+// protocol/base64.h — binary data inside JSON.
 //
 // Errors:  kInvalidArgument "invalid_base64": a byte outside the alphabet, missing padding, or bits
-//          behind the last byte.
+//          left over after the last byte.
 // Threads: pure functions.
-// Source:  RFC 4648, section 4: the standard alphabet, padded, without line breaks. One text per
-//          value: what decodes encodes back to itself.
+// Source:  RFC 4648, section 4: the standard alphabet, padded, without line breaks. The encoding is
+//          canonical: any text that decodes encodes back to itself.
 #pragma once
 
 #include <string>

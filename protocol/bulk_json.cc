@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kFilterMembers = {
     "queue", "state", "key_prefix", "due_before", "due_after"};
 
-// Null would widen the filter: serializers make it of a time that could not be read.
+// Null would widen the filter: serializers write it for a time that could not be parsed.
 Status SetText(std::string_view name, const JsonValue& value, std::optional<std::string>* out) {
   return value.kind == JsonKind::kNull ? NullRefused(name, "leave it out, which means any")
                                        : SetString(name, value, &out->emplace());
@@ -59,7 +59,7 @@ Status UnknownRequestMember(std::string_view name, std::span<const std::string_v
   return UnknownMember(name, takes);
 }
 
-// A client that means "none" by 0 must not have a hundred jobs changed.
+// A client that means "none" by 0 must not change a hundred jobs.
 Status SetLimit(std::string_view name, const JsonValue& value, uint32_t* limit) {
   DELAYD_RETURN_IF_ERROR(SetUint32(name, value, limit));
   if (*limit == 0 && value.kind != JsonKind::kNull) {

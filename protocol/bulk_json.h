@@ -1,7 +1,7 @@
-// protocol/bulk_json.h — changes of many jobs and forecasts as JSON, in both directions.
+// protocol/bulk_json.h — bulk changes and forecasts as JSON, in both directions.
 //
-// Errors:  kInvalidArgument that names the member. Requests refuse members that they do not know;
-// answers skip them, so that a newer daemon can say more.
+// Errors:  kInvalidArgument naming the member. Unknown members are refused in requests and skipped
+// in answers, so that a newer daemon can say more.
 // Threads: pure functions.
 #pragma once
 
@@ -19,8 +19,8 @@
 
 namespace delayd::protocol {
 
-// {"queue", "state", "key_prefix", "due_before", "due_after"}: what is set must fit. Times are as
-// in a query: RFC 3339, or a duration from now.
+// {"queue", "state", "key_prefix", "due_before", "due_after"}: a job must match every member that
+// is set. Times are written as in a query: RFC 3339, or a duration from now.
 struct JobFilterText {
   std::optional<std::string> queue;
   std::optional<std::string> state;
@@ -29,8 +29,8 @@ struct JobFilterText {
   std::optional<std::string> due_after;
 };
 
-// POST /v1/jobs:cancel and so on: {"filter": {...}, "dry_run", "limit", "cursor"}, and for
-// :reschedule "delay" or "due", "priority".
+// POST /v1/jobs:cancel and so on: {"filter": {...}, "dry_run", "limit", "cursor"}; :reschedule also
+// takes "delay" or "due", and "priority".
 struct ChangeManyRequest {
   JobFilterText filter;
   RescheduleRequest change;
@@ -41,16 +41,15 @@ struct ChangeManyRequest {
 
 inline constexpr std::array<std::string_view, 7> kChangeManyMembers = {
     "filter", "dry_run", "limit", "cursor", "delay", "due", "priority"};
-// Of those that take no new due time or priority.
+// For the changes that take no new due time or priority.
 inline constexpr std::span kPlainChangeMembers = std::span(kChangeManyMembers).first<4>();
 
-// Members other than those of `takes`, which are among the seven, are unknown.
+// `takes` is a subset of kChangeManyMembers; any other member is refused as unknown.
 StatusOr<ChangeManyRequest> ParseChangeManyRequest(
     std::string_view json, std::span<const std::string_view> takes = kChangeManyMembers);
 std::string ChangeManyRequestToJson(const ChangeManyRequest& request);
 
-// {"matched": 250, "changed": 250, "next_cursor": "..."}: there is more as long as there is a
-// cursor.
+// {"matched": 250, "changed": 250, "next_cursor": "..."}: without a cursor the change is complete.
 struct ChangedMany {
   uint64_t matched = 0;
   uint64_t changed = 0;
@@ -60,7 +59,7 @@ struct ChangedMany {
 std::string ChangedManyToJson(const ChangedMany& changed);
 StatusOr<ChangedMany> ParseChangedMany(std::string_view json);
 
-// {"steps": [{"from", "to", "count", "approximate"}]}; "approximate" only where it is true.
+// {"steps": [{"from", "to", "count", "approximate"}]}; "approximate" is written only when true.
 struct ForecastStep {
   WallTime from;
   WallTime to;

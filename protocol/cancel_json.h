@@ -1,6 +1,6 @@
-// protocol/cancel_json.h — POST /v1/jobs:cancel-by-id: many jobs taken back by id, in one request.
+// protocol/cancel_json.h — POST /v1/jobs:cancel-by-id: cancels many jobs by id in one request.
 //
-// Errors:  kInvalidArgument that names the member or the id.
+// Errors:  kInvalidArgument naming the member or the id.
 // Threads: see job_json.h.
 #pragma once
 
@@ -21,7 +21,7 @@ StatusOr<std::vector<JobId>> ParseCancelRequest(std::string_view json);
 struct CancelledJobs {
   struct Refused {
     JobId id{};
-    Status status;  // that answers the cancel of this job alone: its reason and details are told
+    Status status;  // what cancelling this job alone would answer; its reason and details are sent
   };
 
   uint64_t cancelled = 0;

@@ -69,7 +69,7 @@ class SocketClient final : public Client {
                               Millis timeout) override;
 
  private:
-  // How far one try got: what decides whether the daemon can have acted on it.
+  // How far one try got, which decides whether the daemon may have acted on it.
   struct Try {
     bool reused = false;
     bool sent_all = false;
@@ -82,7 +82,7 @@ class SocketClient final : public Client {
   Status Explain(const Status& status, bool harmless, Millis timeout) const;
 
   ServerAddress address_;
-  TlsContext::Ptr tls_;  // null: none
+  TlsContext::Ptr tls_;  // null: no TLS
   std::string token_;
   std::map<std::string, std::string> headers_;
   std::string header_lines_;
@@ -97,7 +97,7 @@ StatusOr<HttpResponse> SocketClient::ReadResponse(BootTime deadline, Try* progre
                             connection_.Receive(buffer.data(), buffer.size(), deadline));
     if (count == 0) {
       if (!progress->answered || !reader.FeedEnd().ok() || !reader.done()) {
-        // A server that speaks TLS hangs up without a word on a client that does not.
+        // A TLS server silently hangs up on a client that does not speak TLS.
         const bool may_want_tls =
             !progress->answered && !progress->reused && address_.path.empty() && !address_.tls;
         return Unavailable(std::string("connection lost: the daemon closed it") +
@@ -128,7 +128,7 @@ StatusOr<HttpResponse> SocketClient::Exchange(std::string_view request,
   if (status.code() == StatusCode::kDeadlineExceeded) {
     return status;
   }
-  // A daemon that refuses a large body answers and closes before it has all been sent.
+  // A daemon that refuses a large body answers and closes before all of it has been sent.
   StatusOr<HttpResponse> response = ReadResponse(deadline, progress);
   if (!status.ok()) {
     connection_.Close();
@@ -154,7 +154,7 @@ Status SocketClient::Explain(const Status& status, bool harmless, Millis timeout
                ? DeadlineExceeded(at + "; try again, or give more time with --timeout", "timed_out")
                : Unavailable(at + "; nothing was changed, try again", "connection_lost");
   }
-  // The slug stays "timed_out" so that who gave the time can tell.
+  // The reason stays "timed_out", so that the caller who set the timeout can tell.
   return Unknown(at + std::string(kMayBeDone), timed_out ? "timed_out" : "outcome_unknown");
 }
 
@@ -174,8 +174,8 @@ StatusOr<HttpResponse> SocketClient::Call(std::string_view method,
       return response;
     }
     connection_.Close();
-    // A kept connection may have been closed just as we wrote: once more on a fresh one, if the
-    // daemon cannot have acted on the first.
+    // A kept-alive connection may have been closed just as we wrote. Try once more on a fresh one
+    // if the daemon cannot have acted on the first try.
     const bool harmless = method == "GET" || !progress.sent_all;
     if (progress.reused && harmless && !progress.answered &&
         response.status().reason() == "connection_lost") {

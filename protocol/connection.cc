@@ -24,14 +24,14 @@ namespace delayd::protocol {
 namespace {
 
 constexpr size_t kRecordBytes = size_t{16} * 1024;
-// Nothing tells when a Unix socket has room for one more.
+// Nothing signals that a Unix socket's backlog has room again.
 constexpr int kConnectAgainMs = 10;
 
 Status TimedOut() {
   return DeadlineExceeded("timed out", "timed_out");
 }
 
-// Who would have to be let in, where the file system tells.
+// The group that a user must join to use the socket; empty where the file system does not tell.
 std::string SocketGroup(const std::string& path) {
   struct stat info {};
 
@@ -45,7 +45,7 @@ std::string SocketGroup(const std::string& path) {
   if (getgrgid_r(info.st_gid, &entry, buffer, sizeof buffer, &found) != 0 || found == nullptr) {
     return {};
   }
-  // Who is let into root's group may read more than jobs.
+  // Never suggest root's group: its members may read more than jobs.
   return info.st_gid == 0 ? std::string() : found->gr_name;
 }
 
@@ -129,7 +129,7 @@ Status Connection::OpenUnix(const ServerAddress& address, BootTime deadline) {
     if (errno != EAGAIN) {
       return Unreachable(address, errno);
     }
-    // As many wait to be accepted as may: the daemon is there, and busy.
+    // The backlog is full: the daemon is there, but busy.
     DELAYD_RETURN_IF_ERROR(Nap(deadline));
   }
   return OkStatus();
@@ -207,7 +207,7 @@ StatusOr<bool> Connection::ReceiveTls(BootTime deadline) {
   }
   const Status status = tls_->Receive({buffer.data(), count}, &plain_);
   if (!status.ok()) {
-    static_cast<void>(Flush(deadline));  // tells the peer why
+    static_cast<void>(Flush(deadline));  // sends the alert that tells the peer why
     return status;
   }
   DELAYD_RETURN_IF_ERROR(Flush(deadline));
@@ -219,9 +219,9 @@ Status Connection::Send(std::string_view bytes, BootTime deadline, size_t* sent)
   if (!tls_) {
     return SendRaw(bytes, deadline, sent);
   }
-  // A request counts as sent when its last record is: before that the peer cannot act on it.
+  // A request counts as sent once its last record is: before that the peer cannot act on it.
   for (*sent = 0; *sent < bytes.size(); *sent += std::min(kRecordBytes, bytes.size() - *sent)) {
-    while (!tls_->established()) {  // any more: half a message of the peer has come
+    while (!tls_->established()) {  // half a handshake message of the peer has come
       DELAYD_ASSIGN_OR_RETURN(const bool more, ReceiveTls(deadline));
       if (!more) {
         return Unavailable("connection lost: the peer hung up", "connection_lost");
@@ -268,8 +268,8 @@ Status Connection::SendRaw(std::string_view bytes, BootTime deadline, size_t* se
 }
 
 StatusOr<size_t> Connection::ReceiveRaw(char* buffer, size_t size, BootTime deadline) {
-  // More may come for ever, faster than it is read. What comes first may have come in time, and
-  // lain there while this process was stopped.
+  // A peer may send for ever, faster than we read. The first bytes are exempt: they may have come
+  // in time and waited in the socket while this process was stopped.
   if (heard_ && SystemClock().Sample().boot >= deadline) {
     return TimedOut();
   }

@@ -1,9 +1,9 @@
-// protocol/connection.h — one stream socket to a daemon, through TLS or not, with a deadline on
-// everything.
+// protocol/connection.h — one stream socket to a daemon, with or without TLS, and a deadline on
+// every operation.
 //
-// Private to the client. Interrupted system calls go on.
+// Private to the client. Interrupted system calls are resumed.
 // Errors:  kUnavailable "unreachable" and kPermissionDenied with cause and cure from Open;
-//          kUnavailable "tls_failed" from a peer that is not who it should be; kDeadlineExceeded
+//          kUnavailable "tls_failed" from a peer that cannot prove its identity; kDeadlineExceeded
 //          "timed_out"; kUnavailable "connection_lost" when the peer is gone.
 // Threads: one owner.
 #pragma once
@@ -30,7 +30,7 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // `tls` is for an address that asks for it; the server must prove to be that host.
+  // `tls` is used for an address that asks for TLS; the server must prove that it is that host.
   Status Open(const ServerAddress& address,
               BootTime deadline,
               const TlsContext::Ptr& tls = nullptr);
@@ -38,17 +38,18 @@ class Connection {
 
   bool open() const { return fd_ >= 0; }
 
-  // A wait is over, as at its deadline, when `fd` can be read, and to send or receive when `grace`
-  // is over after that; -1: none.
+  // Every wait ends as at its deadline once `fd` is readable; a wait to send or receive first goes
+  // on for `grace`. -1: none.
   void GiveUpWhen(int fd, Millis grace = Millis(0)) {
     give_up_fd_ = fd;
     grace_ = grace;
   }
 
-  // No byte and no end has come since the last answer: good for another request.
+  // Neither a byte nor the end of the stream has come since the last answer, so the connection can
+  // carry another request.
   bool Idle() const;
 
-  // Sends all; `sent` counts what the kernel took, also when it fails.
+  // Sends all of `bytes`; `sent` counts what the kernel took, also on failure.
   Status Send(std::string_view bytes, BootTime deadline, size_t* sent);
   // At least one byte, or zero at the end of the stream.
   StatusOr<size_t> Receive(char* buffer, size_t size, BootTime deadline);
@@ -63,9 +64,9 @@ class Connection {
   // The socket itself, past TLS.
   Status SendRaw(std::string_view bytes, BootTime deadline, size_t* sent);
   StatusOr<size_t> ReceiveRaw(char* buffer, size_t size, BootTime deadline);
-  // What the channel has to say to the peer.
+  // Sends what the TLS channel has queued for the peer.
   Status Flush(BootTime deadline);
-  // Waits for more of the conversation; false at its end.
+  // Waits for more bytes from the peer; false at the end of the stream.
   StatusOr<bool> ReceiveTls(BootTime deadline);
 
   int fd_ = -1;
@@ -73,8 +74,8 @@ class Connection {
   Millis grace_{0};
   HostLookup lookup_;
   std::optional<TlsChannel> tls_;
-  bool heard_ = false;  // something, since it was opened or sent to
-  std::string plain_;   // deciphered and not fetched yet
+  bool heard_ = false;  // whether bytes have come since the last Open or Send
+  std::string plain_;   // decrypted, not yet fetched
 };
 
 }  // namespace delayd::protocol

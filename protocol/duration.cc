@@ -21,7 +21,7 @@ constexpr int64_t kHour = 60 * kMinute;
 constexpr int64_t kDay = 24 * kHour;
 constexpr int64_t kWeek = 7 * kDay;
 
-// A week has fewer than 10^9 milliseconds: more digits than that are no whole ones.
+// A week has fewer than 10^9 milliseconds, so a finer fraction is never a whole number of them.
 constexpr size_t kFractionDigitsMax = 9;
 
 constexpr std::array<Unit, 8> kUnits = {{{"w", kWeek},
@@ -55,7 +55,7 @@ std::string_view TakeDigits(std::string_view* rest) {
   return digits;
 }
 
-// "1.5" as its whole part and the digits behind the point.
+// "1.5" split into its whole part and the digits after the point.
 struct Number {
   std::string_view whole;
   std::string_view fraction;
@@ -77,7 +77,7 @@ std::optional<Number> TakeNumber(std::string_view* rest) {
   return number;
 }
 
-// In whole milliseconds, exactly: no floating point, so that 0.1h is 360000 and nothing near it.
+// In whole milliseconds, without floating point, so that 0.1h is exactly 360000.
 StatusOr<int64_t> Multiply(std::string_view text, const Number& number, int64_t unit) {
   int64_t total = 0;
   for (const char digit : number.whole) {
@@ -113,7 +113,7 @@ StatusOr<Millis> Sum(std::string_view text, int64_t total, int64_t part) {
   return Millis(total + part);
 }
 
-// Up to what follows; those at the end stay.
+// Skips blanks before something else; trailing blanks stay.
 void SkipBlanks(std::string_view* rest) {
   while (rest->size() > 1 && rest->front() == ' ') {
     rest->remove_prefix(1);
@@ -170,7 +170,7 @@ StatusOr<Millis> ParseShort(std::string_view text) {
   return Millis(total);
 }
 
-// The unit of an ISO 8601 designator; 0 for the ones whose length varies, -1 for none.
+// The unit of an ISO 8601 designator; 0 for units whose length varies, -1 for an unknown one.
 int64_t IsoUnit(char designator, bool in_time) {
   switch (designator) {
     case 'W':

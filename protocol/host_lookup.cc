@@ -15,7 +15,7 @@
 
 namespace delayd::protocol {
 
-// All that the thread touches.
+// Everything that the lookup thread touches.
 struct HostLookup::Question {
   Question(Resolver asked_of, std::string name, std::string service)
       : resolver(std::move(asked_of)), host(std::move(name)), port(std::move(service)) {}
@@ -74,7 +74,7 @@ StatusOr<HostLookup::Addresses> HostLookup::Find(const std::string& host,
     try {
       std::thread([question = asked_] { question->Answer(); }).detach();
     } catch (const std::system_error&) {
-      asked_->Answer();  // late is better than never
+      asked_->Answer();  // in this thread: a late answer is better than none
     }
   }
   std::array<pollfd, 2> entries{{{asked_->answered_fd, POLLIN, 0}, {give_up_fd, POLLIN, 0}}};

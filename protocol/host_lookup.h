@@ -1,13 +1,12 @@
-// protocol/host_lookup.h — the addresses of a host's name, which are waited for no longer than a
-// deadline.
+// protocol/host_lookup.h — resolves a host name within a deadline.
 //
-// What:    getaddrinfo knows no deadline, and takes half a minute where name servers are silent.
-//          So a thread asks it, and is left behind when the time is over; the next call waits for
-//          the same one. An address in figures needs no thread; and where the system has none to
-//          give, under a limit of processes, a name is asked for as long as it takes.
+// What:    getaddrinfo has no deadline and takes half a minute when name servers are silent. So a
+//          thread calls it, and is left behind when the deadline passes; the next call for the same
+//          host waits for that thread. A numeric address needs no thread. When a limit on processes
+//          leaves no thread, the lookup runs in the caller, for as long as it takes.
 // Private to the client.
 // Errors:  kUnavailable with the resolver's words; kDeadlineExceeded "timed_out".
-// Threads: one owner. The process may end while a thread asks.
+// Threads: one owner. The process may end while a lookup is running.
 #pragma once
 
 #include <netdb.h>
@@ -28,7 +27,7 @@ class HostLookup {
 
   explicit HostLookup(Resolver resolver = getaddrinfo) : resolver_(std::move(resolver)) {}
 
-  // Over, as at the deadline, when `give_up_fd` can be read; -1: none.
+  // Ends as at the deadline once `give_up_fd` is readable; -1: none.
   StatusOr<Addresses> Find(const std::string& host,
                            const std::string& port,
                            BootTime deadline,
@@ -38,7 +37,7 @@ class HostLookup {
   struct Question;
 
   Resolver resolver_;
-  std::shared_ptr<Question> asked_;  // null, or one whose answer has not been fetched
+  std::shared_ptr<Question> asked_;  // the lookup whose answer has not been fetched, or null
 };
 
 }  // namespace delayd::protocol

@@ -19,7 +19,7 @@ namespace http = boost::beast::http;
 namespace {
 
 constexpr std::string_view kCommitHeader = "Delayd-Commit";
-// Room for a page of large jobs; the bound is against a server gone wild.
+// Room for a page of large jobs; the bound guards against a runaway server.
 constexpr uint64_t kBodyBytesMax = uint64_t{1} << 30;
 
 Status MalformedHttp(const boost::system::error_code& error) {
@@ -39,12 +39,12 @@ struct HttpReader::Parser {
     beast->body_limit(kBodyBytesMax);
   }
 
-  // Something is said before the answer, which comes (RFC 9110, section 15.2).
+  // An interim response: the final one follows (RFC 9110, section 15.2).
   bool is_interim() const {
     return beast->is_done() && beast->get().result_int() / 100 == 1 && !turns();
   }
 
-  // What follows is no HTTP.
+  // Switching protocols: what follows is not HTTP.
   bool turns() const { return beast->get().result() == http::status::switching_protocols; }
 
   std::optional<http::response_parser<http::string_body>> beast;

@@ -1,11 +1,11 @@
-// protocol/http_reader.h — one HTTP response out of the bytes of a connection, however they are
-// cut.
+// protocol/http_reader.h — parses one HTTP response from a connection's bytes, however they are
+// split.
 //
-// What:    interim responses before it (1xx) are passed over.
+// What:    interim responses (1xx) before it are skipped.
 // Private to the client.
-// Errors:  kInternal "invalid_response" when the bytes are no HTTP.
+// Errors:  kInternal "invalid_response" when the bytes are not HTTP.
 // Threads: one owner.
-// Cost:    Beast's parser fed by hand; it stays out of this header.
+// Cost:    Beast's parser, fed by hand; it stays out of this header.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ class HttpReader {
   HttpReader& operator=(const HttpReader&) = delete;
 
   Status Feed(std::string_view bytes);
-  // The peer has closed: an answer without a length ends here, any other is cut off.
+  // The peer has closed: a response without a length ends here, any other is cut off.
   Status FeedEnd();
 
   bool done() const;

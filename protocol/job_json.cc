@@ -43,7 +43,7 @@ void WriteLease(const JobView& job, JsonObjectWriter* writer) {
     writer->String("lease_expires", FormatUtc(*job.lease_expires));
   }
   if (job.lateness.has_value()) {
-    // A job is never early, so neither is the figure.
+    // A job is never early, so its lateness is never negative.
     writer->Number("lateness_ms",
                    static_cast<uint64_t>(std::max<int64_t>(0, job.lateness->count())));
   }
@@ -73,7 +73,7 @@ void WriteJob(const JobView& job, JsonObjectWriter* writer) {
   if (job.expires_after.has_value()) {
     writer->String("expires_after", FormatDuration(*job.expires_after));
   }
-  // What only another store is told, to which a worker moves no job.
+  // Only an import into another store needs these; a worker, which holds a lease, moves no job.
   const bool is_whole = job.payload.has_value() && !job.lease_token.has_value();
   if (job.delay.has_value() && (*job.delay > Millis(0) || is_whole)) {
     writer->String("touch_delay", FormatDuration(*job.delay));
@@ -155,7 +155,7 @@ Status SetLeaseMember(std::string_view name, const JsonValue& value, JobView* jo
   } else if (name == "reserves") {
     return SetUint32(name, value, &job->reserves);
   }
-  // Whatever else a newer daemon says is left to newer clients.
+  // Members that only a newer daemon knows are skipped.
   return IsStoryMember(name) ? SetStoryMember(name, value, job) : OkStatus();
 }
 

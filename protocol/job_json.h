@@ -1,12 +1,12 @@
 // protocol/job_json.h — jobs and requests as JSON, in both directions.
 //
 // What:    the daemon reads specs and writes jobs; the command line writes specs and reads jobs.
-//          Payloads come back byte for byte: "payload" holds valid UTF-8, "payload_base64" anything
+//          Payloads survive byte for byte: "payload" holds valid UTF-8, "payload_base64" anything
 //          else.
-// Errors:  kInvalidArgument that names the member ("member 'delay': ...") and, for an unknown one,
-//          the nearest known name. In NDJSON the line is named ("line 7: ..."), counted from 1;
-//          blank lines are skipped but counted.
-// Threads: pure functions; each thread has its own parser inside.
+// Errors:  kInvalidArgument naming the member ("member 'delay': ...") and, for an unknown one, the
+//          nearest known name. In NDJSON the line is named ("line 7: ..."), counted from 1; blank
+//          lines are skipped but counted.
+// Threads: pure functions; each thread has its own parser.
 // Cost:    simdjson to read, Boost.JSON to write; both stay out of this header.
 #pragma once
 
@@ -25,22 +25,22 @@
 namespace delayd::protocol {
 
 // Members: queue, delay | due, payload | payload_base64, key, priority, lease, max_attempts,
-// expires_after, buried, on_conflict, touch_delay, and of a job that comes from another store
+// expires_after, buried, on_conflict, touch_delay, and, for a job that comes from another store,
 // created, attempt, last_error and the members of story_json.h. "payload" may be any JSON value: a
-// string is taken as the bytes it stands for, any other value as its own text. Any other member may
-// be null, which is as good as absent. Queue and key are validated too, so that a line's error
-// names the line.
+// string stands for its bytes, any other value for its own JSON text. Any other member may be null,
+// which is the same as absent. Queue and key are validated here too, so that their errors name the
+// line.
 StatusOr<JobSpec> ParseJobSpec(std::string_view json, size_t payload_bytes_max);
 StatusOr<std::vector<JobSpec>> ParseJobSpecLines(std::string_view ndjson,
                                                  size_t payload_bytes_max,
                                                  size_t jobs_max);
 std::string JobSpecToJson(const JobSpec& spec);
 
-// The same, reading a job as JobToJson wrote it: what only the daemon can say (id, lease_token and
-// so on) is skipped; a dead job is buried, a finished one refused. For imports.
+// For imports: reads a job as JobToJson wrote it. Members that only the daemon sets (id,
+// lease_token and so on) are skipped; a dead job becomes a buried one, a finished job is refused.
 StatusOr<JobSpec> ParseExportedJob(std::string_view json, size_t payload_bytes_max);
 
-// Members as openapi.json describes a Job; absent where they say nothing.
+// Members as openapi.json describes a Job; those that would say nothing are left out.
 std::string JobToJson(const JobView& job);
 StatusOr<JobView> ParseJob(std::string_view json);
 
@@ -52,15 +52,15 @@ struct JobPage {
 std::string JobPageToJson(const JobPage& page);  // {"jobs": [...], "next_cursor": "..."}
 StatusOr<JobPage> ParseJobPage(std::string_view json);
 
-// POST /v1/jobs with NDJSON answers one line a job, in order; `existed` stands in each.
+// POST /v1/jobs with NDJSON answers one line per job, in order, each with `existed`.
 struct EnqueuedJob {
   JobView job;
   bool existed = false;
 };
 
 std::string EnqueuedToJson(const EnqueuedJob& job);
-// The same for a client that wants no more: {"id": 4711, "existed": false}; of a job that was there
-// and is dead or finished also its state, and whether it was cancelled or acked.
+// The short answer: {"id": 4711, "existed": false}. For a job that existed and is dead or finished,
+// also its state, and whether it was cancelled or acked.
 std::string EnqueuedIdToJson(JobId id,
                              bool existed,
                              std::optional<JobState> ended = std::nullopt,
@@ -83,19 +83,19 @@ struct LeaseRequest {
   uint32_t count = 1;
   Millis wait{0};
   std::optional<Millis> lease;
-  std::string client;  // who works on it, for the job's history
+  std::string client;  // the worker's name, for the job's history
 };
 
 inline constexpr std::array<std::string_view, 4> kLeaseMembers = {
     "count", "wait", "lease", "client"};
 
-// Members other than those of `takes`, which are among the four, are unknown: one job that is named
-// is leased at once (POST /v1/jobs/{id}/lease).
+// `takes` is a subset of kLeaseMembers; any other member is refused as unknown. A lease of one job
+// by id (POST /v1/jobs/{id}/lease) has no count and no wait.
 StatusOr<LeaseRequest> ParseLeaseRequest(std::string_view json,
                                          std::span<const std::string_view> takes = kLeaseMembers);
 std::string LeaseRequestToJson(const LeaseRequest& request);
 
-// POST /v1/leases/{token}/nack | bury | extend: each takes some of these members; an empty body is
+// POST /v1/leases/{token}/nack | bury | extend: each takes some of these members. An empty body is
 // allowed.
 struct LeaseChange {
   std::optional<Millis> delay;
@@ -108,13 +108,13 @@ struct LeaseChange {
 inline constexpr std::array<std::string_view, 5> kLeaseChangeMembers = {
     "delay", "lease", "error", "priority", "counts_as_attempt"};
 
-// Members other than those of `takes`, which are among the five, are unknown.
+// `takes` is a subset of kLeaseChangeMembers; any other member is refused as unknown.
 StatusOr<LeaseChange> ParseLeaseChange(
     std::string_view json, std::span<const std::string_view> takes = kLeaseChangeMembers);
 std::string LeaseChangeToJson(const LeaseChange& change);
 
-// POST /v1/queues/{queue}/pause: {"for": "10m", "create": true}; an empty body pauses until it is
-// resumed.
+// POST /v1/queues/{queue}/pause: {"for": "10m", "create": true}; an empty body pauses the queue
+// until it is resumed.
 struct PauseRequest {
   std::optional<Millis> duration;
   bool create = false;

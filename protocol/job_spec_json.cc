@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 22> kJobMembers = {
     "touch_delay", "created", "attempt",      "last_error",    "timeouts",       "releases",
     "buries",      "kicks",   "history",      "fingerprint"};
 
-// Written by JobToJson and of no meaning to an enqueue.
+// Members that JobToJson writes and that mean nothing to an enqueue.
 constexpr std::array<std::string_view, 13> kReadOnlyMembers = {"id",
                                                                "state",
                                                                "due_kind",
@@ -38,7 +38,7 @@ constexpr std::array<std::string_view, 13> kReadOnlyMembers = {"id",
                                                                "line",
                                                                "etag"};
 
-// The spec while its members come in, in any order.
+// The spec while its members arrive, in any order.
 struct Draft {
   JobSpec spec;
   DueMembers due;
@@ -55,8 +55,8 @@ Status TooLarge(size_t bytes, size_t bytes_max) {
                            "payload_too_large");
 }
 
-// Before it is read: a text of many megabytes, all of it one member, is a second of everybody's
-// time.
+// Checked before parsing: a single member of many megabytes would take a second, in which no other
+// client is served.
 Status CheckSize(std::string_view json, size_t payload_bytes_max) {
   constexpr size_t kEscapedByte = 6;           // \u0000
   constexpr size_t kRest = size_t{64} * 1024;  // all other members are short
@@ -75,7 +75,7 @@ Status SetPayload(std::string_view name,
                   size_t payload_bytes_max,
                   Draft* draft) {
   if (name == "payload_base64" && value.kind == JsonKind::kNull) {
-    return OkStatus();  // where "payload" of null is a payload: the text null
+    return OkStatus();  // unlike a "payload" of null, which is a payload: the text null
   }
   if (draft->has_payload) {
     return InMember(name,
@@ -200,7 +200,7 @@ Status SetMember(std::string_view name,
   return SetRareMember(name, value, &draft->spec);
 }
 
-// What an exported job's state means for the new one.
+// Translates an exported job's state for the new job.
 Status SetExportedState(const JsonValue& value, Draft* draft) {
   JobState state = JobState::kScheduled;
   DELAYD_RETURN_IF_ERROR(SetState("state", value, &state));
@@ -226,10 +226,10 @@ Status SetExportedMember(std::string_view name,
              : SetMember(name, value, payload_bytes_max, draft);
 }
 
-// A list names the bytes of a payload and leaves them out, and of a finished job they may be gone.
-// A payload of another size is one that was edited.
+// A list tells a payload's size and leaves the payload out, and a finished job may have lost its
+// own. A payload of another size has been edited.
 Status CheckExported(const Draft& draft) {
-  // Null is what jq makes of a member that is not there.
+  // jq writes null for a member that is missing.
   const bool lost =
       draft.exported_payload_bytes > 0 &&
       (draft.spec.payload.empty() || (draft.has_null_payload && draft.exported_payload_bytes != 4));
@@ -263,7 +263,7 @@ StatusOr<JobSpec> Parse(std::string_view json, size_t payload_bytes_max, bool ex
   DELAYD_ASSIGN_OR_RETURN(const std::optional<DueSpec> due, draft.due.Take());
   draft.spec.due = due.value_or(draft.spec.due);
   if (draft.was_leased && draft.spec.past != nullptr && draft.spec.past->attempts > 0) {
-    --draft.spec.past->attempts;  // the hand-out that was under way
+    --draft.spec.past->attempts;  // the lease that was under way does not count
   }
   return std::move(draft.spec);
 }
@@ -301,7 +301,7 @@ StatusOr<std::vector<JobSpec>> ParseJobSpecLines(std::string_view ndjson,
   std::vector<JobSpec> specs;
   size_t number = 1;
   while (true) {
-    // At once, with the end of the line before: a body may be nothing but empty lines.
+    // Skips all blank lines in one scan: a body may consist of nothing else.
     const size_t blanks = std::min(ndjson.find_first_not_of(" \t\r\n"), ndjson.size());
     const std::string_view skipped = ndjson.substr(0, blanks);
     number += static_cast<size_t>(std::count(skipped.begin(), skipped.end(), '\n'));

@@ -79,7 +79,7 @@ Status SetEach(std::string_view name, const JsonValue& value, const JsonElementV
   if (value.kind == JsonKind::kNull) {
     return OkStatus();
   }
-  if (value.kind != JsonKind::kArray) {  // the text of a string may look like one
+  if (value.kind != JsonKind::kArray) {  // a string's text may look like an array
     return InMember(name,
                     InvalidArgument("is " + std::string(JsonKindName(value.kind)) +
                                         "; write an array, even of one",

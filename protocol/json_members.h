@@ -1,7 +1,7 @@
-// protocol/json_members.h — one member of an object into one field, with its name in the error;
-// members that several objects have.
+// protocol/json_members.h — reads one member of an object into one field, with the member's name in
+// the error; and the members that several objects share.
 //
-// Private to the room. Null leaves the field as it is, where nothing else is said.
+// Private to the room. Unless stated otherwise, null leaves the field as it is.
 #pragma once
 
 #include <cstdint>
@@ -23,16 +23,16 @@
 
 namespace delayd::protocol {
 
-// Of a number that has no bound but its size.
+// The bound of a number that is limited only by its type.
 inline constexpr uint64_t kCountMax = std::numeric_limits<uint64_t>::max();
 
 Status InMember(std::string_view name, const Status& status);
-// Where a null that stands for "absent" would do what nobody meant.
+// Refuses a null where taking it for "absent" would do something that nobody meant.
 Status NullRefused(std::string_view name, std::string_view cure);
 Status UnknownMember(std::string_view name, std::span<const std::string_view> known);
 
-// An answer of the daemon, of which the `required` members must be there: what another server says
-// may be an object, too.
+// Reads an answer of the daemon. The `required` members must be present, because another server may
+// answer with a JSON object too.
 Status ReadAnswer(std::string_view json,
                   std::initializer_list<std::string_view> required,
                   const JsonMemberVisitor& visit);
@@ -41,10 +41,10 @@ Status SetString(std::string_view name, const JsonValue& value, std::string* out
 Status SetUint64(std::string_view name, const JsonValue& value, uint64_t max, uint64_t* out);
 Status SetUint32(std::string_view name, const JsonValue& value, uint32_t* out);
 Status SetUint32(std::string_view name, const JsonValue& value, std::optional<uint32_t>* out);
-// Of an array: `visit` for each element.
+// Calls `visit` for each element of an array.
 Status SetEach(std::string_view name, const JsonValue& value, const JsonElementVisitor& visit);
 
-// Of an array of objects that `parse` reads.
+// An array of objects, each read by `parse`.
 template <typename T>
 Status SetObjects(std::string_view name,
                   const JsonValue& value,
@@ -66,20 +66,20 @@ Status SetTime(std::string_view name, const JsonValue& value, std::optional<Wall
 Status SetState(std::string_view name, const JsonValue& value, JobState* out);
 Status SetFingerprint(std::string_view name, const JsonValue& value, uint64_t* out);
 
-// The due time that members "delay" and "due" give.
+// The due time given by the members "delay" and "due".
 class DueMembers {
  public:
   static bool Has(std::string_view name) { return name == "delay" || name == "due"; }
 
   Status Set(std::string_view name, const JsonValue& value);
-  // An error when both are there, and when the only one is null: serializers make that of a time
-  // that could not be read, and the job would be due at once.
+  // An error when both are given, or when the only one is null: serializers write null for a time
+  // that could not be parsed, and the job would be due at once.
   StatusOr<std::optional<DueSpec>> Take() const;
 
  private:
   std::optional<Millis> delay_;
   std::optional<WallTime> due_;
-  std::string null_;  // the name of one that is null
+  std::string null_;  // the name of the member that was null
 };
 
 void WriteReschedule(const RescheduleRequest& request, JsonObjectWriter* writer);

@@ -14,7 +14,7 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-// A parser keeps the memory of the longest text it has seen; above this it is let go.
+// A parser keeps memory for the longest text that it has seen; above this size it is freed.
 constexpr size_t kParserBytesKept = size_t{1} << 20;
 
 Status MalformedJson(const std::string& why) {
@@ -67,7 +67,7 @@ size_t SkipDigits(std::string_view text, size_t at) {
   return at;
 }
 
-// The grammar only: a payload's number may be longer than any machine number and passes as text.
+// Checks the grammar only: a number in a payload may exceed any machine type and passes as text.
 bool IsJsonNumber(std::string_view text) {
   size_t at = !text.empty() && text[0] == '-' ? 1 : 0;
   const size_t integer = at;
@@ -96,7 +96,7 @@ bool IsJsonNumber(std::string_view text) {
   return at == text.size();
 }
 
-// One text under reading. A visitor that reads on gets a frame of its own.
+// The state of one read. A visitor that reads nested JSON gets a frame of its own.
 struct Frame {
   ondemand::parser parser;
   std::vector<char> bytes;
@@ -149,7 +149,7 @@ JsonKind KindOf(ondemand::json_type type, std::string_view token) {
       return JsonKind::kString;
     case ondemand::json_type::number:
       return JsonKind::kNumber;
-    default:  // boolean, null, and from simdjson 4 on what is none of them
+    default:  // boolean, null, and from simdjson 4 on anything else
       break;
   }
   return token == "null" ? JsonKind::kNull : JsonKind::kBool;
@@ -162,7 +162,7 @@ Status CheckToken(std::string_view token) {
   return MalformedJson(Quoted(token) + " is no JSON value; strings stand in double quotes");
 }
 
-// By reference: copying each value on the stack took 40 % of the time of the whole check.
+// By reference: copying each value on the stack took 40 % of the whole check.
 Status CheckValue(ondemand::value& value, size_t depth);
 
 Status CheckArray(ondemand::array array, size_t depth) {
@@ -191,7 +191,7 @@ Status CheckObject(ondemand::object object, size_t depth) {
   return OkStatus();
 }
 
-// The parser is lazy: what nobody looks at, it does not check. This looks at everything.
+// The parser is lazy and does not check what nobody reads, so this reads everything.
 Status CheckValue(ondemand::value& value, size_t depth) {
   if (depth >= kJsonDepthMax) {
     return MalformedJson("it is nested deeper than " + std::to_string(kJsonDepthMax) +
@@ -218,7 +218,7 @@ Status CheckValue(ondemand::value& value, size_t depth) {
                                     : FromSimdjson(error);
 }
 
-// An array or object as its own text, checked by a second pass over it.
+// The raw text of an array or object, checked by a second pass over it.
 Status ReadNested(ondemand::value value, JsonKind kind, std::string_view* text) {
   simdjson::error_code error = simdjson::SUCCESS;
   if (kind == JsonKind::kArray) {
@@ -273,7 +273,7 @@ Status ReadValue(ondemand::value value, JsonValue* out) {
 }
 
 Status CheckEnd(ondemand::document& document) {
-  // Out of bounds is what the parser says of a text read to its end.
+  // The parser reports "out of bounds" for a text that was read to its end.
   if (document.current_location().error() == simdjson::OUT_OF_BOUNDS) {
     return OkStatus();
   }
@@ -286,7 +286,7 @@ Status CheckRoot(ondemand::document& document, ondemand::json_type wanted) {
     return FromSimdjson(error);
   }
   if (type != wanted) {
-    // The kind goes by the first letter alone.
+    // The parser tells the type from the first letter alone.
     const bool is_word = type == ondemand::json_type::null || type == ondemand::json_type::boolean;
     std::string_view token;
     if (is_word && document.raw_json_token().get(token) == simdjson::SUCCESS) {
@@ -299,12 +299,12 @@ Status CheckRoot(ondemand::document& document, ondemand::json_type wanted) {
   return OkStatus();
 }
 
-// One text and the array or object that it is; lives as long as it is read.
+// One text and the array or object at its root, for as long as it is read.
 template <typename Container>
 class Root {
  public:
   Status Open(std::string_view json, ondemand::json_type wanted) {
-    if (json.starts_with("\xef\xbb\xbf")) {  // which no editor shows
+    if (json.starts_with("\xef\xbb\xbf")) {  // editors do not show it
       return MalformedJson("it begins with a byte order mark; send UTF-8 without one");
     }
     if (const auto error = frame_.Open(json, &document_); error != simdjson::SUCCESS) {

@@ -14,8 +14,8 @@
 namespace delayd::protocol {
 namespace {
 
-// Eight bytes in one look: whether one of them does not stand in JSON as it is. Each term has the
-// high bit where it finds one; carries and borrows come from such a byte only.
+// Tests eight bytes at once for one that JSON must escape. Each term sets the high bit where it
+// finds one; carries and borrows come only from such a byte.
 bool NeedsEscape(uint64_t eight) {
   constexpr uint64_t kOnes = 0x0101010101010101;
   const uint64_t above_tilde = eight | (eight + kOnes);
@@ -25,8 +25,8 @@ bool NeedsEscape(uint64_t eight) {
   return ((above_tilde | below_space | quote | backslash) & (kOnes * 0x80)) != 0;
 }
 
-// What stands in JSON as it is: ASCII without controls, quotes and backslashes. All our own names
-// are, and most of what clients send; names of a newer daemon's figures may be anything.
+// Text that needs no escape: ASCII without controls, quotes and backslashes. All our own names and
+// most of what clients send are plain; names of a newer daemon's figures may be anything.
 bool IsPlain(std::string_view text) {
   uint64_t eight = 0;
   while (text.size() >= sizeof eight) {
@@ -47,7 +47,7 @@ void AppendQuoted(std::string_view plain, std::string* out) {
   *out += '"';
 }
 
-// Without a text of its own for what is plain.
+// Appends plain text without a temporary string.
 void AppendString(std::string_view text, std::string* out) {
   if (IsPlain(text)) {
     AppendQuoted(text, out);
@@ -56,15 +56,15 @@ void AppendString(std::string_view text, std::string* out) {
   }
 }
 
-// JSON lets DEL and the controls of C1 stand. Terminals obey them, and people read JSON on
-// terminals.
+// DEL and the C1 controls. JSON allows them unescaped, but terminals obey them, and people read
+// JSON on terminals.
 bool IsHighControl(std::string_view json, size_t at) {
   const auto byte = [json](size_t i) { return static_cast<uint8_t>(json[i]); };
   return byte(at) == 0x7f || (byte(at) == 0xc2 && at + 1 < json.size() && byte(at + 1) < 0xa0);
 }
 
 std::string EscapeHighControls(std::string json) {
-  // Two fast looks: most texts have neither byte.
+  // Two fast searches: most texts have neither byte.
   if (json.find('\x7f') == std::string::npos && json.find('\xc2') == std::string::npos) {
     return json;
   }

@@ -1,7 +1,7 @@
-// protocol/json_writer.h — JSON objects written member by member, in the order they are given.
+// protocol/json_writer.h — writes JSON objects member by member, in the order given.
 //
-// Errors:  none. Text that is not UTF-8 is written with U+FFFD for its bad bytes: the output is
-// JSON whatever comes in. Payloads go through "payload_base64" instead.
+// Errors:  none. Bad bytes of text that is not UTF-8 become U+FFFD, so the output is JSON whatever
+// comes in. Such payloads go through "payload_base64" instead.
 // Threads: values.
 // Cost:    Boost.JSON does the escaping; it stays out of this header.
 #pragma once
@@ -14,10 +14,10 @@
 namespace delayd::protocol {
 
 bool IsUtf8(std::string_view bytes);
-// With its quotes.
+// Quotes included.
 std::string JsonString(std::string_view text);
 
-// Of what `to_json` makes of each element.
+// `to_json` writes each element.
 template <typename Elements, typename ToJson>
 void AppendJsonArray(std::string* out, const Elements& elements, const ToJson& to_json) {
   *out += '[';
@@ -36,8 +36,8 @@ std::string JsonArray(const Elements& elements, const ToJson& to_json) {
   return array;
 }
 
-// {"NAME":[...],"next_cursor":"..."}; without a cursor it is the last page. It may have megabytes,
-// so it is written into one text.
+// {"NAME":[...],"next_cursor":"..."}; the last page has no cursor. A page may be megabytes long, so
+// it is built in a single string.
 template <typename Elements, typename ToJson>
 std::string JsonPage(std::string_view name,
                      const Elements& elements,
@@ -59,7 +59,7 @@ class JsonObjectWriter {
   void String(std::string_view name, std::string_view value);
   void Number(std::string_view name, uint64_t value);
   void Bool(std::string_view name, bool value);
-  // `json` is JSON already.
+  // `json` is written as it is.
   void Raw(std::string_view name, std::string_view json);
 
   // The object. The writer is empty afterwards.

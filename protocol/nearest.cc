@@ -8,7 +8,7 @@
 namespace delayd::protocol {
 namespace {
 
-// A longer word is no slip.
+// A longer word is not a typing error.
 constexpr size_t kWordBytesMax = 64;
 
 size_t Distance(std::string_view a, std::string_view b) {
@@ -41,7 +41,7 @@ std::string_view Nearest(std::string_view word, std::span<const std::string_view
   }
   std::string_view best;
   size_t best_distance = 0;
-  // What every option begins with makes no two alike.
+  // Every option begins with dashes, so they do not count as letters in common.
   const size_t dashes = std::min(word.find_first_not_of('-'), word.size());
   for (const std::string_view candidate : known) {
     const size_t distance = Distance(word, candidate);

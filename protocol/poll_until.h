@@ -1,6 +1,6 @@
 // protocol/poll_until.h — poll(2) with a deadline in place of a timeout.
 //
-// Private to the client. Interrupted system calls go on.
+// Private to the client. Interrupted system calls are resumed.
 // Threads: no state.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace delayd::protocol {
 
-// As poll: how many are ready, 0 at the deadline, -1 with errno.
+// Returns what poll does: how many entries are ready, 0 at the deadline, or -1 with errno.
 int PollUntil(std::span<pollfd> entries, BootTime deadline);
 
 }  // namespace delayd::protocol

@@ -20,8 +20,8 @@ struct Known {
   int http_status;
 };
 
-// Reasons whose HTTP status is not the one of their code, or whose code cannot be told from their
-// HTTP status. All others travel as they are.
+// Reasons whose HTTP status is not their code's, or whose code cannot be derived from their HTTP
+// status. All others travel as they are.
 constexpr std::array<Known, 11> kReasons = {{
     {"body_too_large", StatusCode::kResourceExhausted, 413},
     {"changed", StatusCode::kFailedPrecondition, 412},
@@ -101,11 +101,11 @@ bool IsSlug(std::string_view reason) {
          });
 }
 
-// A Status borrows its reason, so one that is not ours has to be kept. Bounded, because it comes
-// from whoever answers; beyond the bound it is empty, which takes the code's own.
+// A Status borrows its reason, so a reason that is not ours must be kept alive. The set is bounded,
+// because any server can fill it; beyond the bound the reason is empty: the code's own is used.
 std::string_view KeepReason(const std::string& reason) {
   static std::mutex mutex;
-  // Never freed: a Status may outlive anything that is destroyed at the end.
+  // Never freed: a Status may outlive every static object.
   static auto& kept = *new std::set<std::string>();
   const std::lock_guard lock(mutex);
   const auto found = kept.find(reason);
@@ -121,10 +121,10 @@ struct ProblemText {
   std::string status;
   std::string code;
   std::string detail;
-  Status::Details details;  // what else it has as text
+  Status::Details details;  // its other text members
 };
 
-// None: delayd did not write it. Gateways have codes of their own, and some know RFC 9457.
+// None when delayd did not write it. Gateways have codes of their own, and some use RFC 9457.
 std::optional<ProblemText> ReadProblem(int http_status, std::string_view body) {
   ProblemText problem;
   const Status read = ReadJsonObject(body, [&](std::string_view name, const JsonValue& value) {
@@ -147,7 +147,7 @@ std::optional<ProblemText> ReadProblem(int http_status, std::string_view body) {
   return is_delayds ? std::optional(std::move(problem)) : std::nullopt;
 }
 
-// What another server says, in short. A redirect is mostly to where delayd is.
+// What another server says, in short. A redirect usually leads to delayd.
 std::string SaidBy(int http_status, std::string_view body, std::string_view location) {
   if (http_status / 100 == 3 && !location.empty()) {
     return "; it redirects to " + Quoted(location) +
@@ -157,8 +157,8 @@ std::string SaidBy(int http_status, std::string_view body, std::string_view loca
   return body.empty() ? std::string() : ": " + Quoted(body);
 }
 
-// Of a proxy, or another server: no word on jobs, keys or leases. But a client that is refused at
-// the door, or asks for too much, will be refused the next time too.
+// The answer of a proxy or another server says nothing about jobs, keys or leases. But a client
+// that is not let in, or asks for too much, will be refused the next time too.
 Status Foreign(int http_status, std::string_view body, std::string_view location) {
   std::string message = "HTTP " + std::to_string(http_status) +
                         ", and not from delayd: a proxy, or another server on this address" +
@@ -286,7 +286,7 @@ bool MayPass(const Status& answer) {
     case StatusCode::kDeadlineExceeded:
       return true;
     case StatusCode::kUnknown:
-      return answer.reason() != "invalid_response";  // of another version, or another server
+      return answer.reason() != "invalid_response";  // another version, or another server
     case StatusCode::kResourceExhausted:
       return answer.reason() == "resource_exhausted" || answer.reason() == "draining";
     case StatusCode::kOk:

@@ -17,7 +17,7 @@ constexpr std::string_view kAddressExample = "; write it like http://127.0.0.1:1
 constexpr std::string_view kSocketExample =
     "; write it like 127.0.0.1:11300, [::1]:11300 or unix:/run/beanstalkd.sock";
 
-// Without the password that may stand before the @.
+// The message leaves out whatever precedes the @: it may be a password.
 Status RefuseAddress(std::string_view text, const std::string& why) {
   const size_t user_end = text.starts_with(kUnix) ? std::string_view::npos : text.rfind('@');
   if (user_end != std::string_view::npos) {
@@ -50,7 +50,7 @@ StatusOr<ServerAddress> ParseUnix(std::string_view text) {
   return address;
 }
 
-// Host and port are `rest`; what has no port keeps the one that `address` has.
+// Reads host and port from `rest`; without a port, `address` keeps its own.
 Status ReadHostPort(std::string_view rest, std::string_view example, ServerAddress* address) {
   const std::string& text = address->text;
   const bool bracketed = rest.starts_with('[');

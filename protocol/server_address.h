@@ -1,6 +1,6 @@
 // protocol/server_address.h — where a daemon listens, as users write it.
 //
-// Errors:  kInvalidArgument "invalid_server" with the forms there are.
+// Errors:  kInvalidArgument "invalid_server" with the accepted forms.
 // Threads: pure functions.
 #pragma once
 
@@ -16,7 +16,7 @@ inline constexpr std::string_view kDefaultPort = "11380";
 
 struct ServerAddress {
   std::string text;               // as given
-  std::string server = "delayd";  // what is to listen there, for messages
+  std::string server = "delayd";  // the program expected to listen there, for messages
   std::string path;               // of a Unix socket; empty: TCP
   std::string host;               // without brackets
   std::string port;
@@ -25,10 +25,10 @@ struct ServerAddress {
 
 // "unix:/run/delayd/delayd.sock", "http://127.0.0.1:11380" or "https://jobs.example:11380".
 StatusOr<ServerAddress> ParseServerAddress(std::string_view text);
-// "127.0.0.1:11300", "[::1]:11300" or "unix:/run/beanstalkd.sock": of a `server` that speaks no
-// HTTP.
+// "127.0.0.1:11300", "[::1]:11300" or "unix:/run/beanstalkd.sock": the address of a `server` that
+// does not speak HTTP.
 StatusOr<ServerAddress> ParseSocketAddress(std::string_view text, std::string_view server);
-// What goes into the Host header.
+// The value of the Host header.
 std::string HostHeader(const ServerAddress& address);
 
 }  // namespace delayd::protocol

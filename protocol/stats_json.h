@@ -1,7 +1,7 @@
 // protocol/stats_json.h — queues, counters and health as JSON, in both directions.
 //
-// Errors:  kInvalidArgument that names the member; unknown members are skipped, so that a newer
-// daemon can say more.
+// Errors:  kInvalidArgument naming the member; unknown members are skipped, so that a newer daemon
+// can say more.
 // Threads: pure functions.
 #pragma once
 
@@ -24,11 +24,11 @@ struct QueueCounts {
   uint64_t leased = 0;
   uint64_t dead = 0;
   bool paused = false;
-  std::optional<Millis> pause_left;  // of a timed pause
+  std::optional<Millis> pause_left;  // set for a timed pause
   uint32_t concurrency = 0;          // the cap on leased jobs; 0: none
   uint32_t max_jobs = 0;             // the quota; 0: none
   std::string rate;                  // "100/s"; empty: none
-  uint32_t burst = 0;                // hand-outs at once under it
+  uint32_t burst = 0;                // jobs that the rate lets out at once
   // Since the start of the daemon.
   uint64_t enqueued = 0;
   uint64_t acked = 0;
@@ -47,8 +47,8 @@ struct QueuePage {
 std::string QueuesToJson(const std::vector<QueueCounts>& queues, std::string_view next_cursor = {});
 StatusOr<QueuePage> ParseQueues(std::string_view json);
 
-// GET /v1/stats: one member a figure, in the order given. Text is for what is no count, such as
-// "next_due" and "version".
+// GET /v1/stats: one member per figure, in the order given. What is not a count, such as "next_due"
+// and "version", is text.
 struct Stat {
   std::string name;
   std::variant<uint64_t, std::string> value;
@@ -57,12 +57,12 @@ struct Stat {
 std::string StatsToJson(const std::vector<Stat>& stats);
 StatusOr<std::vector<Stat>> ParseStats(std::string_view json);
 
-// Whether no new jobs are to be taken; an empty body says so.
+// Whether to refuse new jobs; an empty body means yes.
 std::string DrainRequestToJson(bool on);
 StatusOr<bool> ParseDrainRequest(std::string_view json);
 
-// GET /healthz and /readyz: {"status": "ok", "version": "0.1.0"}, and when something is not as it
-// should be {..., "reasons": [{"code": "commit_stuck", "detail": "..."}]}.
+// GET /healthz and /readyz: {"status": "ok", "version": "0.1.0"}, and when something is wrong
+// {..., "reasons": [{"code": "commit_stuck", "detail": "..."}]}.
 struct Health {
   struct Reason {
     std::string code;

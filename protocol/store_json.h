@@ -1,11 +1,11 @@
 // protocol/store_json.h — verify, recover and backup as JSON, in both directions.
 //
-// What:    what POST /v1/admin/verify and /v1/admin/backup answer, and the lines that the offline
-//          modes of delayd write for delayctl: any number of {"progress": ...}, then one of
+// What:    the answers of POST /v1/admin/verify and /v1/admin/backup, and the lines that delayd's
+//          offline modes write for delayctl: any number of {"progress": ...}, then one of
 //          {"verify": ...}, {"recover": ...} or a problem (protocol/problem.h).
 // Units:   rows, bytes, milliseconds.
-// Errors:  kInvalidArgument that names the member; unknown members are skipped in answers, so that
-//          a newer daemon can say more, and refused in requests.
+// Errors:  kInvalidArgument naming the member; unknown members are skipped in answers, so that a
+//          newer daemon can say more, and refused in requests.
 // Threads: pure functions.
 #pragma once
 
@@ -34,10 +34,10 @@ struct VerifyResult {
   uint64_t disagreements = 0;          // all of them
   std::vector<StoreFinding> findings;  // the first ones
   uint64_t repaired = 0;               // offline only
-  std::vector<std::string> notes;      // of the directory; offline of its logs, too
+  std::vector<std::string> notes;      // about the directory; offline about its logs, too
   uint64_t elapsed_ms = 0;
 
-  // Nothing is wrong any more.
+  // Nothing is wrong, or all of it was repaired.
   bool whole() const { return disagreements == repaired; }
 };
 
@@ -46,21 +46,22 @@ struct RecoverResult {
   // Acknowledged changes are lost, or an earlier recovery that was cut short keeps the store shut.
   bool damaged = false;
   bool changed = false;  // the loss was accepted
-  // False: not even after the loss, or no daemon would start on it. Then nothing is changed.
+  // False: the store does not open even after the loss, or no daemon would start on it. Then
+  // nothing is changed.
   bool opens = true;
-  bool unread = false;        // a table file is damaged, which no recovery mends
-  uint64_t still_wrong = 0;   // places where the tables disagree after it was mended
-  uint64_t lost_batches = 0;  // that can be read; beside them at least one that cannot
-  // The lists below name every job: only where nothing is damaged, since a damaged batch cannot be
-  // read.
+  bool unread = false;        // a table file is damaged, which no recovery can mend
+  uint64_t still_wrong = 0;   // places where the tables disagree after the repair
+  uint64_t lost_batches = 0;  // the readable ones; at least one more cannot be read
+  // Whether the lists below name every job. They do only where nothing is damaged, since a damaged
+  // batch cannot be read.
   bool lists_complete = true;
   bool lists_capped = false;   // there are more jobs than a list may name
-  std::vector<JobId> gone;     // enqueued in what was lost: not there any more
-  std::vector<JobId> older;    // changed in what was lost: as they were before
-  std::vector<JobId> revived;  // acked or cancelled in what was lost: there again
+  std::vector<JobId> gone;     // enqueued in a lost batch: no longer there
+  std::vector<JobId> older;    // changed in a lost batch: back to their earlier state
+  std::vector<JobId> revived;  // acked or cancelled in a lost batch: there again
   std::vector<std::string> notes;
 
-  // The store can be used; what was lost was accepted.
+  // The store can be used; any loss was accepted.
   bool whole() const { return opens && !unread && (!damaged || changed); }
 };
 
@@ -89,7 +90,7 @@ StatusOr<BackupRequest> ParseBackupRequest(std::string_view json);
 std::string BackupResultToJson(const BackupResult& result);
 StatusOr<BackupResult> ParseBackupResult(std::string_view json);
 
-// A line of an offline mode. A problem is the Status that it stands for.
+// One line of an offline mode. A problem line is read as the Status that it stands for.
 using StoreLine = std::variant<StoreProgress, VerifyResult, RecoverResult, Status>;
 std::string StoreLineToJson(const StoreLine& line);
 StatusOr<StoreLine> ParseStoreLine(std::string_view json);

@@ -42,7 +42,7 @@ Status SetEventKind(std::string_view name, const JsonValue& value, JobEvent::Kin
 }
 
 Status SetEvent(const JsonValue& value, JobEvent* event) {
-  if (value.kind != JsonKind::kObject) {  // the text of a string may look like one
+  if (value.kind != JsonKind::kObject) {  // a string's text may look like an object
     return InvalidArgument("holds " + std::string(JsonKindName(value.kind)) +
                                "; write objects such as {\"event\": \"nacked\", \"at\": "
                                "\"2027-01-01T09:00:00Z\"}",

@@ -1,7 +1,7 @@
-// protocol/story_json.h — the members that tell what came of a job, in both directions.
+// protocol/story_json.h — the members that tell a job's story so far, in both directions.
 //
 // Members: timeouts, releases, buries, kicks (left out when 0), history (left out when empty).
-// Errors:  kInvalidArgument that names the member.
+// Errors:  kInvalidArgument naming the member.
 // Threads: see job_json.h.
 #pragma once
 

@@ -30,7 +30,7 @@ class TcpDial {
   TcpDial(const TcpDial&) = delete;
   TcpDial& operator=(const TcpDial&) = delete;
 
-  // False: it failed at once.
+  // False when it failed at once.
   bool Start(const addrinfo& address) {
     const int fd = socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
@@ -49,10 +49,10 @@ class TcpDial {
 
   bool trying() const { return entries_.size() > 1; }
 
-  // What the last of those that failed died of.
+  // The errno of the attempt that failed last.
   int error() const { return error_; }
 
-  // Until one is connected, which is returned, or one has failed, or the time is over: -1.
+  // Waits until one is connected and returns it; -1 when one has failed or the time is over.
   int Wait(BootTime deadline) {
     if (PollUntil(entries_, deadline) <= 0) {
       return -1;
@@ -76,7 +76,7 @@ class TcpDial {
   bool given_up() const { return given_up_; }
 
  private:
-  std::vector<pollfd> entries_;  // the first is to give up by
+  std::vector<pollfd> entries_;  // the first is give_up_fd
   int error_ = ECONNREFUSED;
   bool given_up_ = false;
 };

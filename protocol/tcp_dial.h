@@ -1,10 +1,10 @@
-// protocol/tcp_dial.h — a TCP connection to whichever of a host's addresses takes it.
+// protocol/tcp_dial.h — a TCP connection to whichever of a host's addresses accepts it first.
 //
-// What:    each address is tried a quarter of a second after the one before it, or at once when
-//          that fails, beside those that have not answered: a host with one that drops packets is
-//          reached by another.
+// What:    the next address is tried a quarter of a second after the one before it, or as soon as
+//          that one fails, while those that have not answered stay pending. So one address that
+//          drops packets does not keep the client from the host.
 // Private to the client.
-// Source:  RFC 8305, section 5, without its order of families: getaddrinfo has one.
+// Source:  RFC 8305, section 5, except for its order of address families: getaddrinfo has its own.
 // Threads: no state.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace delayd::protocol {
 
-// 0 and a connected socket, or an errno: ETIMEDOUT at the deadline, and when `give_up_fd` can be
-// read (-1: none).
+// 0 and a connected socket, or an errno: ETIMEDOUT at the deadline or once `give_up_fd` is readable
+// (-1: none).
 int DialTcp(const addrinfo* addresses, BootTime deadline, int give_up_fd, int* socket_fd);
 
 }  // namespace delayd::protocol

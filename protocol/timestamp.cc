@@ -14,8 +14,8 @@ Status RefuseTime(std::string_view text, const std::string& why) {
   return InvalidArgument("time " + Quoted(text) + " " + why, "invalid_time");
 }
 
-// Digits where the pattern has a '0', else the very character. cctz alone would take years of any
-// length and fields of one digit.
+// A '0' in the pattern matches any digit, any other character only itself. cctz alone would accept
+// years of any length and fields of one digit.
 bool HasShape(std::string_view text, std::string_view pattern) {
   if (text.size() != pattern.size()) {
     return false;
@@ -37,7 +37,7 @@ bool IsZone(std::string_view zone) {
   return zone == "Z" || zone == "z" || HasShape(zone, "+00:00") || HasShape(zone, "-00:00");
 }
 
-// Of digits behind the point, rounded up.
+// Milliseconds from the digits after the point, rounded up.
 int64_t FractionMillis(std::string_view digits) {
   int64_t millis = 0;
   for (size_t i = 0; i < 3; ++i) {
@@ -82,7 +82,7 @@ StatusOr<WallTime> ParseTimestamp(std::string_view text) {
   if (!IsZone(zone)) {
     return malformed;
   }
-  // cctz wants the separator it is told to expect, and Z in upper case.
+  // cctz accepts only the separator in its format, and only an upper-case Z.
   std::string seconds(text.substr(0, kSecondsEnd));
   seconds[kDatePattern.size()] = 'T';
   seconds += zone == "z" ? "Z" : zone;

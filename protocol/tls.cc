@@ -20,7 +20,7 @@
 namespace delayd::protocol {
 namespace {
 
-// The first thing on OpenSSL's mind; empties it.
+// The first error in OpenSSL's queue; empties the queue.
 std::string ErrorText() {
   const unsigned long error = ERR_get_error();
   ERR_clear_error();
@@ -31,7 +31,7 @@ std::string ErrorText() {
   return reason == nullptr ? "unknown cause" : reason;
 }
 
-// A key that has a passphrase must not make a daemon ask for it on a terminal.
+// A key with a passphrase must not make a daemon prompt for it on a terminal.
 int NoPassphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*data*/) {
   return -1;
 }
@@ -41,16 +41,16 @@ StatusOr<SSL_CTX*> NewContext(const SSL_METHOD* method) {
   DELAYD_CHECK(context != nullptr);
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  // An idle connection keeps no buffers.
+  // Idle connections keep no buffers.
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_default_passwd_cb(context, NoPassphrase);
-  // TLS 1.2: forward secrecy and authenticated encryption only. 1.3 has nothing else.
+  // TLS 1.2: only ciphers with forward secrecy and authenticated encryption. 1.3 has no others.
   DELAYD_CHECK(SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1);
   return context;
 }
 
-// As SSL_CTX_use_PrivateKey_file does it with a path.
+// Like SSL_CTX_use_PrivateKey_file, but from memory.
 bool UseKey(SSL_CTX* context, std::string_view pem) {
   const std::unique_ptr<BIO, decltype(&BIO_free)> bio(
       BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free);
@@ -60,7 +60,7 @@ bool UseKey(SSL_CTX* context, std::string_view pem) {
   return key != nullptr && SSL_CTX_use_PrivateKey(context, key.get()) == 1;
 }
 
-// To open a pipe waits for whoever writes into it: a start or a reload would not come to an end.
+// Opening a pipe blocks until somebody writes to it, and would hang a start or a reload.
 Status CheckNoPipe(const std::string& certificate) {
   struct stat info {};
 
@@ -113,7 +113,7 @@ StatusOr<TlsContext::Ptr> TlsContext::ForServer(const std::string& certificate_f
     return InvalidArgument("cannot use the certificate " + certificate_file + ": " + ErrorText() +
                            "; it must be a readable PEM file, its chain behind it");
   }
-  // The check: a key of another type than the certificate is taken without a word.
+  // The check is needed: OpenSSL silently accepts a key of another type than the certificate's.
   if (!UseKey(raw, key) || SSL_CTX_check_private_key(raw) != 1) {
     return InvalidArgument("cannot use the key " + key_file + ": " + ErrorText() +
                            "; it must be a readable PEM file without a passphrase, and belong to "
@@ -169,7 +169,7 @@ TlsChannel::TlsChannel(const TlsContext::Ptr& context, const std::string& host)
     ERR_clear_error();
     SSL_set_hostflags(ssl_.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     DELAYD_CHECK(SSL_set1_host(ssl_.get(), host.c_str()) == 1);
-    // SSL_set_tlsext_host_name, a macro with an old cast.
+    // SSL_set_tlsext_host_name, spelled out: the macro uses a C-style cast.
     std::string name = host;
     DELAYD_CHECK(
         SSL_ctrl(
@@ -185,7 +185,7 @@ bool TlsChannel::established() const {
 Status TlsChannel::Receive(std::string_view bytes, std::string* plain) {
   DELAYD_RETURN_IF_ERROR(failure_);
   if (peer_closed_) {
-    return OkStatus();  // what comes behind a goodbye is never read, and would pile up
+    return OkStatus();  // OpenSSL reads nothing after close_notify; the bytes would pile up
   }
   DELAYD_CHECK(BIO_write(in_, bytes.data(), static_cast<int>(bytes.size())) ==
                static_cast<int>(bytes.size()));
@@ -274,7 +274,7 @@ Status TlsChannel::Failure() {
   const bool ended_by_peer = ERR_GET_REASON(ERR_peek_error()) == SSL_R_TLSV1_ALERT_INTERNAL_ERROR;
   const std::string cause =
       ErrorText() + (ended_by_peer ? ", as from a daemon with too many connections" : "");
-  Drain();  // an alert tells the peer why
+  Drain();  // the alert tells the peer why
   if (verdict != X509_V_OK) {
     return Unavailable(
         "its certificate is refused: " + std::string(X509_verify_cert_error_string(verdict)) +

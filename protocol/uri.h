@@ -14,7 +14,7 @@ namespace delayd::protocol {
 
 // Encodes one path segment or query value: everything but letters, digits and - . _ ~.
 std::string PercentEncode(std::string_view text);
-// Decodes one path segment or query value; '+' stays '+'. Cut the target at '/', '?', '&' and '='
+// Decodes one path segment or query value; '+' stays '+'. Split the target at '/', '?', '&' and '='
 // first.
 StatusOr<std::string> PercentDecode(std::string_view text);
 

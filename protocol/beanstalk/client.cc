@@ -9,7 +9,7 @@
 namespace delayd::beanstalk {
 namespace {
 
-// Of a server that is well, all that is under way has come by then.
+// By then a healthy server has sent everything that was under way.
 constexpr Millis kHurry{1000};
 
 uint64_t NumberAt(std::string_view text, size_t at) {

@@ -1,8 +1,8 @@
 // protocol/beanstalk/client.h — a blocking connection to a beanstalk server, with pipelining.
 //
-// Errors:  kInvalidArgument "invalid_server" for an address that is none; kUnavailable when the
-// server cannot be reached or has gone; kDeadlineExceeded when it does not answer in time. What it
-// answers, whatever it is, is a reply.
+// Errors:  kInvalidArgument "invalid_server" for a malformed address; kUnavailable when the server
+// cannot be reached or has gone; kDeadlineExceeded when it does not answer in time. Whatever the
+// server answers is a reply, not an error.
 // Threads: one owner.
 #pragma once
 
@@ -23,14 +23,14 @@ struct ServerReply {
   std::string line;  // without CR LF
   std::string body;
 
-  // "RESERVED 5 3": the word and the number behind it, or 0.
+  // "RESERVED 5 3": the first word, and the number after it, or 0.
   std::string_view word() const;
   uint64_t number() const;
 };
 
-// The value of `key` in the YAML of a stats reply, without quotes; empty: there is none.
+// The value of `key` in the YAML of a stats reply, without quotes; empty when there is none.
 std::string_view StatsField(std::string_view yaml, std::string_view key);
-// As a number; 0 where there is none.
+// The same as a number; 0 when there is none.
 uint64_t StatsNumber(std::string_view yaml, std::string_view key);
 
 class Client {
@@ -39,10 +39,10 @@ class Client {
   static StatusOr<std::unique_ptr<Client>> Connect(std::string_view address, Millis timeout);
   ~Client();
 
-  // Once `fd` can be read, nothing is waited for longer than a second.
+  // Once `fd` is readable, no wait takes longer than a second.
   void HurryWhen(int fd);
 
-  // Sent with the next Read.
+  // Queues a command; the next Read sends it.
   void Add(std::string_view command);
   StatusOr<ServerReply> Read();
   StatusOr<ServerReply> Call(std::string_view command);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
 
-// What stands behind the verb.
+// What follows the verb.
 enum class Form : uint8_t {
   kNothing,
   kAnything,
@@ -41,8 +41,8 @@ struct Word {
   Form form;
 };
 
-// The first that the line begins with is the verb. A space at the end belongs to the verb: "put"
-// alone is unknown, "stats x" is a stats with something wrong behind it.
+// The first entry that the line begins with is its verb. A trailing space is part of the verb:
+// "put" alone is unknown, and "stats x" is a stats followed by something wrong.
 constexpr auto kWords = std::to_array<Word>({
     {"put ", Verb::kPut, Form::kPut},
     {"reserve-with-timeout ", Verb::kReserveWithTimeout, Form::kTimeout},
@@ -89,7 +89,7 @@ bool IsKey(std::string_view key) {
          IsShortUtf8(key);
 }
 
-// The next number, behind any spaces; false when there is none or it is above `max`.
+// The next number, after any spaces; false when there is none or it is above `max`.
 bool ReadNumber(std::string_view* rest, uint64_t max, uint64_t* number) {
   rest->remove_prefix(std::min(rest->find_first_not_of(' '), rest->size()));
   const auto [end, error] = std::from_chars(rest->data(), rest->data() + rest->size(), *number);
@@ -130,7 +130,7 @@ bool ReadKey(std::string_view rest, std::string_view* key) {
   return IsKey(*key);
 }
 
-// The numbers of a put; a job runs at least a second, or a millisecond where these are counted.
+// The numbers of a put. The time to run is at least a second, or a millisecond if `millis`.
 bool ReadPutNumbers(std::string_view* rest, bool millis, Command* command) {
   const bool read =
       ReadU32(rest, &command->priority) &&
@@ -141,8 +141,8 @@ bool ReadPutNumbers(std::string_view* rest, bool millis, Command* command) {
   return read;
 }
 
-// The number behind so many words, whatever these are: what follows the line is no command, though
-// the line be refused.
+// The number after `words` words, whatever those are: even if the line is refused, a body follows
+// it, not a command.
 bool ReadSize(std::string_view rest, int words, uint64_t* bytes) {
   for (; words > 0; --words) {
     rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
@@ -151,7 +151,7 @@ bool ReadSize(std::string_view rest, int words, uint64_t* bytes) {
   return ReadNumber(&rest, kU32Max, bytes);
 }
 
-// Numbers first, then the size, then what stands behind: the size decides whether a body follows.
+// Checks the numbers, then the size, then the rest of the line: a size decides that a body follows.
 Refusal ReadPut(Form form, std::string_view rest, size_t job_bytes_max, Command* command) {
   if (!ReadPutNumbers(&rest, form != Form::kPut, command)) {
     return Refusal::kBadFormat;
@@ -208,7 +208,7 @@ bool ReadArguments(Form form, std::string_view rest, Command* command) {
     case Form::kIdPriorityDelay:
       return ReadNumber(&rest, kU64Max, &command->id) && ReadU32(&rest, &command->priority) &&
              ReadSeconds(&rest, &command->delay) && rest.empty();
-    case Form::kCount:  // what stands behind these two numbers is ignored
+    case Form::kCount:  // here and in kTimeout, anything after the number is ignored
       return ReadNumber(&rest, kU32Max, &command->count);
     case Form::kTimeout:
       return ReadNumber(&rest, kTimeoutMax, &command->timeout);
@@ -230,7 +230,7 @@ bool ReadArguments(Form form, std::string_view rest, Command* command) {
 
 Refusal ReadBehindVerb(Form form, std::string_view rest, size_t job_bytes_max, Command* command) {
   switch (form) {
-    case Form::kPut: {  // as beanstalkd has it
+    case Form::kPut: {  // as beanstalkd does it
       const Refusal refusal = ReadPut(form, rest, job_bytes_max, command);
       command->has_body = refusal != Refusal::kBadFormat;
       return refusal;
@@ -254,7 +254,7 @@ Command ParseCommandLine(std::string_view line, size_t job_bytes_max) {
   Command command;
   const bool has_nul = line.find('\0') != std::string_view::npos;
   for (const Word& word : kWords) {
-    // Ours find fault with a NUL themselves, and may have a body.
+    // Our own verbs refuse a NUL themselves, since they may have a body.
     if (!line.starts_with(word.prefix) || (has_nul && !IsOurs(word.verb))) {
       continue;
     }

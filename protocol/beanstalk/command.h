@@ -4,11 +4,11 @@
 //          ParseBatch and ParseIds read the bodies of our own put-batch and delete-batch.
 //          docs/protocol.md is the grammar.
 // Units:   delays and times to run in milliseconds, whatever unit the verb has on the wire.
-// Errors:  a refusal in the command: what is wrong with it, in the order in which it is checked.
+// Errors:  a refusal in the command: the first thing found wrong with it.
 // Threads: values; the views point into what was parsed.
 // Cost:    no allocation.
-// Source:  the behaviour of beanstalkd 1.10 to 1.13, observed; where it differs by version, and
-//          where we differ, docs/protocol.md says so.
+// Source:  the observed behaviour of beanstalkd 1.10 to 1.13; docs/protocol.md says where versions
+//          differ, and where we do.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ enum class Verb : uint8_t {
   kListTubeUsed,
   kListTubesWatched,
   kQuit,
-  // Ours: other servers answer UNKNOWN_COMMAND, by which a client can tell.
+  // Our extensions. Other servers answer UNKNOWN_COMMAND, so a client can tell them apart.
   kPutMs,
   kPutKey,
   kPutBatch,
@@ -65,7 +65,7 @@ inline bool IsOurs(Verb verb) {
 enum class Refusal : uint8_t {
   kNone,
   kUnknownCommand,
-  kBadFormat,     // of our own verbs the body was skipped
+  kBadFormat,     // the body of our own verbs was skipped
   kJobTooBig,     // the body was skipped
   kExpectedCrlf,  // the body was skipped
 };
@@ -77,24 +77,24 @@ struct Command {
   uint32_t priority = 0;
   Millis delay{0};
   Millis ttr{0};
-  uint64_t count = 0;       // the bound of kick, the jobs of a batch
+  uint64_t count = 0;       // the bound of a kick, or the number of jobs in a batch
   uint64_t timeout = 0;     // of a reserve, in seconds
-  bool has_body = false;    // behind the line, which may be refused all the same
+  bool has_body = false;    // a body follows the line, even if the line is refused
   uint64_t body_bytes = 0;  // without its CR LF
   std::string_view name;    // a tube or a key
   std::string_view body;
 };
 
-// Line lengths with CR LF.
+// Line lengths include CR LF.
 inline constexpr size_t kLineBytesMax = 224;
-// Only put-key may be longer: a key has up to 200 bytes, and numbers stand before it.
+// Only put-key may be longer: numbers precede its key of up to 200 bytes.
 inline constexpr size_t kLongLineBytesMax = 288;
 inline constexpr size_t kBatchJobsMax = 1000;
 inline constexpr size_t kBatchBytesMax = size_t{8} << 20;
-// Of ids: 20 digits and a space each.
+// The ids of a delete-batch: 20 digits and a space each.
 inline constexpr size_t kIdsBytesMax = kBatchJobsMax * 21;
 
-// `job_bytes_max`: a put above it is refused with kJobTooBig.
+// A put of more than `job_bytes_max` is refused with kJobTooBig.
 Command ParseCommandLine(std::string_view line, size_t job_bytes_max);
 
 struct BatchJob {
@@ -112,7 +112,7 @@ Refusal ParseBatch(std::string_view body,
                    size_t job_bytes_max,
                    std::vector<BatchJob>* jobs);
 
-// The body of delete-batch: exactly `count` ids with spaces between them.
+// The body of delete-batch: exactly `count` ids, separated by spaces.
 Refusal ParseIds(std::string_view body, uint64_t count, std::vector<uint64_t>* ids);
 
 }  // namespace delayd::beanstalk

@@ -90,7 +90,7 @@ std::optional<Command> CommandReader::NextLine() {
   return BodyIsThere() ? std::optional<Command>(TakeBody(command)) : std::nullopt;
 }
 
-// Of ours the size of the body stands before what can be too long, with a space behind it.
+// In our own verbs the size of the body, and a space, precede the part that can be too long.
 void CommandReader::RefuseLongLine(std::string_view begun) {
   const Command command = ParseCommandLine(begun.substr(0, begun.rfind(' ')), job_bytes_max_);
   skip_bytes_ = IsOurs(command.verb) && command.has_body ? command.body_bytes + 2 : 0;
@@ -98,7 +98,7 @@ void CommandReader::RefuseLongLine(std::string_view begun) {
   state_ = State::kLongLine;
 }
 
-// To the next line's end, and over its body; what was too long is not kept.
+// Skips to the end of the line and over its body, keeping nothing.
 std::optional<Command> CommandReader::SkipLine() {
   const std::string_view input = unread();
   const size_t end = input.find(kCrlf, searched_);

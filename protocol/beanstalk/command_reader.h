@@ -1,13 +1,13 @@
-// protocol/beanstalk/command_reader.h — the commands in a stream of bytes, however it is cut.
+// protocol/beanstalk/command_reader.h — reads commands from a stream of bytes, however it is split.
 //
 // What:    Append takes what has arrived, Next gives one command at a time, each with its body. A
-//          line that is too long and the body of one that is refused are skipped as they come,
+//          line that is too long, or the body of a refused command, is skipped as it arrives and
 //          never kept.
-// Errors:  a refusal in the command that is wrong; the next one is read where it begins.
+// Errors:  a refusal in the command that is wrong; the commands after it are read as usual.
 // Threads: one.
-// Cost:    each byte is copied once; no allocation once the buffer has its size. Holds what was
-//          appended and not yet read: at most one line, or one body, more than one Append when Next
-//          is called until it gives none.
+// Cost:    each byte is copied once; no allocation once the buffer has grown. Holds what was
+//          appended and not yet read: at most one Append plus one line or body, provided Next is
+//          called until it gives none.
 // Source:  docs/protocol.md
 #pragma once
 
@@ -26,11 +26,11 @@ class CommandReader {
   explicit CommandReader(size_t job_bytes_max) : job_bytes_max_(job_bytes_max) {}
 
   void Append(std::string_view bytes);
-  // None: more input is needed. The views of a command are good until the next call.
+  // None: more input is needed. The views of a command are valid until the next call.
   std::optional<Command> Next();
 
-  // True: there is no input that was not read, and what was read is let go (as a Next without a
-  // command does).
+  // True when all input has been read; the buffer is then emptied, as it is by a Next that gives no
+  // command.
   bool Rest();
 
   size_t buffered_bytes() const { return buffer_.size() - begin_; }
@@ -54,12 +54,12 @@ class CommandReader {
 
   const size_t job_bytes_max_;
   std::string buffer_;
-  size_t begin_ = 0;  // the first byte that was not read
+  size_t begin_ = 0;  // the first unread byte
   State state_ = State::kLine;
   size_t searched_ = 0;      // no line ends before this, counted from begin_
   size_t line_bytes_ = 0;    // of the put whose body is awaited; it is still in the buffer
-  uint64_t skip_bytes_ = 0;  // of the body of a line that was refused
-  Command refused_;          // whose body, or long line, is being skipped
+  uint64_t skip_bytes_ = 0;  // left to skip of a refused command's body
+  Command refused_;          // the command whose body, or long line, is being skipped
   uint64_t body_bytes_ = 0;
 };
 

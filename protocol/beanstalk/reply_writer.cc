@@ -13,8 +13,8 @@ bool IsLetter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// Plain text in every version of YAML: begins with a letter, and is none of its words. What begins
-// otherwise may be a number, a date or an indicator.
+// Whether every version of YAML reads it as text: it begins with a letter and is not a keyword.
+// Anything else may be a number, a date or an indicator.
 bool IsPlain(std::string_view text) {
   constexpr auto kYamlWords = std::to_array<std::string_view>(
       {"y", "n", "yes", "no", "on", "off", "true", "false", "null"});

@@ -1,5 +1,5 @@
-// protocol/beanstalk/reply_writer.h — the replies of the beanstalk protocol as bytes, and the YAML
-// of its stats.
+// protocol/beanstalk/reply_writer.h — writes the replies of the beanstalk protocol, and the YAML of
+// its stats.
 //
 // Threads: stateless.
 // Cost:    appends to the caller's buffer; no other allocation.
@@ -32,7 +32,7 @@ inline constexpr std::string_view kPaused = "PAUSED\r\n";
 inline constexpr std::string_view kTimedOut = "TIMED_OUT\r\n";
 inline constexpr std::string_view kDeadlineSoon = "DEADLINE_SOON\r\n";
 inline constexpr std::string_view kNotIgnored = "NOT_IGNORED\r\n";
-// Ours.
+// Our extensions.
 inline constexpr std::string_view kKeyConflict = "KEY_CONFLICT\r\n";
 inline constexpr std::string_view kJobReserved = "JOB_RESERVED\r\n";
 
@@ -53,8 +53,8 @@ class YamlMap {
   YamlMap() : text_("---\n") {}
 
   void Add(std::string_view key, uint64_t number);
-  // Text that a YAML reader would take for a number or a word of its own is quoted, and only that:
-  // old clients split lines at ": " and know no quotes.
+  // Quotes only text that a YAML reader would take for a number or a keyword: old clients split
+  // lines at ": " and do not understand quotes.
   void Add(std::string_view key, std::string_view text);
   void AddWord(std::string_view key, std::string_view word);  // as it is
 
