@@ -1,8 +1,7 @@
 // cli/api.h — the daemon's API as typed calls.
 //
-// Errors:  what the daemon answered as a problem comes back as its Status; the client's own errors
-// pass through (protocol/client.h).
-// Threads: one at a time, as its client.
+// Errors:  a problem that the daemon answered comes back as its Status; the client's own errors
+// pass through (protocol/client.h). Threads: one at a time, like its client.
 #pragma once
 
 #include <initializer_list>
@@ -40,26 +39,26 @@ struct ForecastQuery {
 
 class Api {
  public:
-  // `clock` learns the daemon's time from the answers; null: nobody wants to know it.
+  // `clock` learns the daemon's time from the answers; may be null.
   Api(std::unique_ptr<protocol::Client> client,
       Millis timeout,
       std::shared_ptr<DaemonClock> clock = nullptr)
       : client_(std::move(client)), timeout_(timeout), clock_(std::move(clock)) {}
 
   StatusOr<protocol::EnqueuedJob> Enqueue(const JobSpec& spec);
-  // One job a line; all are enqueued or none. As many answers as lines.
+  // One job per line; all are enqueued or none. One answer per line.
   StatusOr<std::vector<protocol::EnqueuedJob>> EnqueueLines(std::string_view ndjson, size_t lines);
 
-  // Cancel and Reschedule from now on: only while the job's etag is this one.
+  // From now on, Cancel and Reschedule succeed only while the job has this etag.
   void UseIfMatch(const std::optional<std::string>& etag) {
     client_->UseHeader("If-Match", etag.has_value() ? '"' + *etag + '"' : std::string());
   }
 
-  // EnqueueLines from now on: answers with ids alone.
+  // From now on, EnqueueLines is answered with the short form of EnqueuedIdToJson.
   void UseShortAnswers() { client_->UseHeader("Prefer", "return=minimal"); }
 
-  // From now on a call is over, as if its time were, once `fd` can be read and no more of its
-  // answer has come for `grace`; -1: never.
+  // From now on a call ends as at its timeout once `fd` is readable and no more of the answer has
+  // come for `grace`; -1: never.
   void GiveUpWhen(int fd, Millis grace = Millis(0)) { client_->GiveUpWhen(fd, grace); }
 
   // Gives up after `at_most`, if that is shorter than the timeout.
@@ -72,18 +71,18 @@ class Api {
                                         const protocol::PauseRequest& request);
   StatusOr<protocol::QueueCounts> Resume(std::string_view queue);
   StatusOr<protocol::JobPage> List(const ListQuery& query);
-  // The first `limit` jobs, page by page, and the cursor behind them.
+  // The first `limit` jobs, fetched page by page, and the cursor after them.
   StatusOr<protocol::JobPage> ListUpTo(const protocol::JobFilterText& filter, uint64_t limit);
 
   StatusOr<std::vector<JobView>> Lease(std::string_view queue,
                                        const protocol::LeaseRequest& request);
-  // `action` is ack, nack, bury or extend. `at_most` as for Show.
+  // `action` is ack, nack, bury or extend. `at_most` as in Show.
   StatusOr<JobView> ChangeLease(std::string_view token,
                                 std::string_view action,
                                 const protocol::LeaseChange& change,
                                 Millis at_most = Millis::max());
 
-  // One step; `action` is cancel, reschedule or kick.
+  // One step of a bulk change; `action` is cancel, reschedule or kick.
   StatusOr<protocol::ChangedMany> ChangeMany(std::string_view action,
                                              const protocol::ChangeManyRequest& request);
   StatusOr<std::vector<protocol::ForecastStep>> Forecast(const ForecastQuery& query);
@@ -91,9 +90,9 @@ class Api {
   StatusOr<std::vector<protocol::QueueCounts>> Queues();
   StatusOr<protocol::QueueCounts> Queue(std::string_view name);
   StatusOr<std::vector<protocol::Stat>> Stats();
-  // The time that the daemon goes by; of one that does not tell it in its figures, to the second.
+  // The daemon's time; to the second only if the daemon does not tell it in its figures.
   StatusOr<WallTime> Time();
-  // Turns durations from now into times, for a caller that asks more than once.
+  // Replaces durations from now by fixed times, for a caller that makes several requests.
   Status FixTimes(std::initializer_list<std::optional<std::string>*> texts);
   // The whole page, for cli/metrics_page.h.
   StatusOr<std::string> Metrics();
@@ -101,7 +100,7 @@ class Api {
   StatusOr<std::vector<protocol::Stat>> Drain(bool on);
   StatusOr<protocol::VerifyResult> Verify();
   StatusOr<protocol::BackupResult> BackUp(const protocol::BackupRequest& request);
-  // Also of a daemon that says that it is not well.
+  // OK also when the daemon reports that it is not well.
   StatusOr<protocol::Health> Health();
   StatusOr<protocol::Health> Readiness();
 
@@ -110,14 +109,14 @@ class Api {
   template <typename T>
   using Parser = StatusOr<T> (*)(std::string_view json);
 
-  // What `parse` makes of the daemon's answer.
+  // The daemon's answer, read by `parse`.
   template <typename T>
   StatusOr<T> Ask(Parser<T> parse,
                   std::string_view method,
                   std::string_view target,
                   std::string_view json = {},
                   std::optional<Millis> timeout = std::nullopt);
-  // The body of the answer, which says that it was done.
+  // The body of a successful answer; any other answer is an error.
   StatusOr<std::string> Call(std::string_view method,
                              std::string_view target,
                              std::string_view content_type,
@@ -132,7 +131,7 @@ class Api {
   std::unique_ptr<protocol::Client> client_;
   Millis timeout_;
   std::shared_ptr<DaemonClock> clock_;
-  std::optional<WallTime> date_;  // of the last answer
+  std::optional<WallTime> date_;  // the date of the last answer
 };
 
 }  // namespace delayd::cli

@@ -1,4 +1,4 @@
-// cli/backoff.h — how long to wait before the next try at a daemon that does not answer.
+// cli/backoff.h — how long to wait before trying a daemon again that does not answer.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace delayd::cli {
 
 inline constexpr Millis kBackoffFirst{100};
 
-// Doubles with each of the `tries` that failed before this one, up to `max`.
+// Doubles with each of the `tries` that have failed so far, up to `max`.
 inline Millis Backoff(int tries, Millis max) {
   return std::min(max, kBackoffFirst * (1 << std::min(tries, 10)));
 }

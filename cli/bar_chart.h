@@ -1,7 +1,7 @@
-// cli/bar_chart.h — lying bars of a text terminal, the longest as wide as there is room.
+// cli/bar_chart.h — horizontal bars for a text terminal; the longest fills the space there is.
 //
-// Units:   widths are columns of a terminal. With UTF-8 a bar is exact to an eighth of a column.
-// Errors:  none; a terminal too narrow for bars gets one column of them.
+// Units:   widths are terminal columns. With UTF-8 a bar is exact to an eighth of a column.
+// Errors:  none; on a terminal too narrow for bars they are one column wide.
 // Threads: pure functions.
 #pragma once
 
@@ -20,7 +20,7 @@ struct Bar {
 
 std::string DrawBars(const std::vector<Bar>& bars, size_t width, bool utf8);
 
-// One column a value, standing; '.' is nothing.
+// Vertical bars, one column per value; '.' is zero.
 std::string DrawSparkline(const std::vector<uint64_t>& values, bool utf8);
 
 }  // namespace delayd::cli

@@ -1,10 +1,10 @@
-// cli/batch_sender.h — batches of jobs on their way to the daemon, several at a time; their answers
-// come back in the order in which they were sent.
+// cli/batch_sender.h — sends several batches of jobs at a time; their answers come back in the
+// order in which they were sent.
 //
-// What:    while one batch is written to disk the next is parsed, and another is on the wire.
+// What:    the daemon writes one batch to disk while it parses the next and another is on the wire.
 // Errors:  the Api's.
-// Threads: one owner; a thread of its own for each batch under way, where the system has one to
-//          give: else it is sent before Start returns.
+// Threads: one owner. Each batch under way has its own thread; when the system refuses one, the
+//          batch is sent before Start returns.
 #pragma once
 
 #include <cstddef>
@@ -21,18 +21,18 @@ class BatchSender {
  public:
   using Answer = StatusOr<std::vector<protocol::EnqueuedJob>>;
 
-  // One connection a batch under way; they outlive the sender.
+  // One connection for each batch under way; they outlive the sender.
   explicit BatchSender(std::vector<Api*> lanes) : lanes_(std::move(lanes)) {}
 
   bool full() const { return answers_.size() == lanes_.size(); }
 
-  // Only while it is not full. Once `give_up_fd` can be read, and also when the same is sent again,
-  // the answer is waited for no longer than kTimeToAnswer; -1: never.
+  // Only while not full. Once `give_up_fd` is readable, the answer is awaited for no longer than
+  // kTimeToAnswer, also when SendNow sends the batch again; -1: no such limit.
   void Start(std::string body, size_t lines, int give_up_fd);
-  // Of the batch that has been under way for longest; waits for it.
+  // Waits for the answer to the oldest batch under way.
   Answer Take();
 
-  // One batch, on the connection of the one that was taken last.
+  // Sends one batch on the connection of the batch that was taken last.
   Answer SendNow(const std::string& body, size_t lines) {
     return lanes_[taken_]->EnqueueLines(body, lines);
   }

@@ -1,20 +1,20 @@
-// cli/beanstalkd_import.h — drains a running beanstalkd into delayd, and loses no job when either
+// cli/beanstalkd_import.h — drains a running beanstalkd into delayd, without losing a job if either
 // side, or this program, dies on the way.
 //
-// What:    a job is deleted there only after delayd has answered that it is durable. Each has a key
-//          made of the source's instance and the job's id there, and stands for that job whatever
-//          becomes of it, so a second run finds what the first one had enqueued, done or not, and
-//          only deletes it; a source that was started anew is another instance. Ready jobs are
+// What:    a job is deleted from the source only after delayd has confirmed that it is durable. Its
+//          key is made of the source's instance and the job's id there, and identifies the job
+//          whatever becomes of it. So a second run finds the jobs that the first one enqueued, done
+//          or not, and only deletes them; a restarted source is another instance. Ready jobs are
 //          reserved in batches, so that no worker of the source gets them meanwhile. Delayed and
-//          buried ones are looked at, enqueued and deleted, never reserved: the source would make
+//          buried jobs are peeked at, enqueued and deleted, never reserved: the source would make
 //          them ready if we died.
-//          Jobs keep tube, priority, time to run, what is left of their delay, and being buried;
-//          tubes from which they come, what is left of their pause.
-//          What is too large for delayd stays there, as it was. A queue that is full holds up its
-//          own tube only. While a quota or a daemon that is away is waited for, no job of the
-//          source is held.
-// Units:   the source tells what is left in whole seconds, rounded down; a second is added, so that
-//          no job is early.
+//          Jobs keep their tube, priority, time to run, remaining delay and buried state; their
+//          tubes keep the rest of their pause.
+//          A job too large for delayd stays at the source as it was. A full queue holds up only its
+//          own tube. While the import waits for a quota or for a daemon that is away, it holds no
+//          job of the source.
+// Units:   the source tells remaining times in whole seconds, rounded down; a second is added, so
+//          that no job is early.
 // Errors:  the status of the side that failed; run it again.
 // Threads: one owner.
 #pragma once
@@ -38,7 +38,7 @@ namespace delayd::cli {
 
 class BeanstalkdImport {
  public:
-  // Jobs that are at the source still.
+  // Jobs still at the source.
   struct Left {
     uint64_t ready = 0;
     uint64_t delayed = 0;
@@ -51,16 +51,16 @@ class BeanstalkdImport {
   };
 
   struct Counts {
-    uint64_t imported = 0;  // existed ones included
+    uint64_t imported = 0;  // including those that existed
     uint64_t existed = 0;
-    uint64_t taken = 0;  // enqueued here, and taken by a worker there before they could be deleted
+    uint64_t taken = 0;  // enqueued here, but reserved by a worker there before we deleted them
     uint64_t too_large = 0;
-    uint64_t queue_full = 0;  // left there for want of room
-    uint64_t undeleted = 0;   // of the last batch: here, at least perhaps, and perhaps there still
-    Left left;                // when the last pass was over
+    uint64_t queue_full = 0;  // left at the source because their queue is full
+    uint64_t undeleted = 0;   // of the last batch: enqueued or perhaps so, and not known deleted
+    Left left;                // at the end of the last pass
   };
 
-  // `going_on` is asked between batches; not OK ends the import there.
+  // `going_on` is called between batches; not OK ends the import there.
   BeanstalkdImport(beanstalk::Client* source,
                    Api* api,
                    std::function<Status(const Counts&)> going_on,
@@ -71,32 +71,32 @@ class BeanstalkdImport {
         patience_(std::move(patience)),
         set_aside_(source) {}
 
-  // Passes over all tubes, until a pass leaves none but reserved jobs or finds none to move.
+  // Passes over all tubes until a pass leaves only reserved jobs, or finds none to move.
   Status Run();
 
   const Counts& counts() const { return counts_; }
 
-  // Of the jobs that are too large.
+  // Names the jobs that are too large.
   std::string TooLarge() const { return set_aside_.Names(); }
 
-  // Whose queues are full: "orders (3 jobs)"; and what delayd said of the last.
+  // The tubes whose queues are full, as "orders (3 jobs)"; and what delayd said of the last one.
   const std::set<std::string>& full() const { return full_texts_; }
 
   const Status& why_full() const { return why_full_; }
 
-  // Tubes that were paused here because they are there.
+  // Tubes paused here because they are paused at the source.
   const std::set<std::string>& paused() const { return paused_; }
 
  private:
   enum class Which : uint8_t { kReady, kDelayed, kBuried };
 
-  // A job of the source, as it is to be here.
+  // A job of the source, and what it becomes here.
   struct Found {
     uint64_t id = 0;
     std::string stats;
     JobSpec spec;
     bool too_large = false;
-    bool later = false;  // there is no room for it yet
+    bool later = false;  // its queue has no room yet
   };
 
   Status Begin();
@@ -131,10 +131,10 @@ class BeanstalkdImport {
   std::vector<std::string> tubes_;
   SetAside set_aside_;
   std::set<std::string> paused_;
-  std::set<std::string> full_;  // tubes that this pass goes around
+  std::set<std::string> full_;  // tubes that this pass skips
   Status why_full_;
   std::set<std::string> full_texts_;
-  size_t heads_too_large_ = 0;  // one after another
+  size_t heads_too_large_ = 0;  // consecutive
   Counts counts_;
 };
 

@@ -1,9 +1,9 @@
-// cli/completion.h — what could stand where the cursor is, and the scripts that ask for it.
+// cli/completion.h — what could stand at the cursor, and the shell scripts that ask for it.
 //
 // What:    the scripts know nothing about verbs: the shell calls `delayctl __complete WORDS...` at
 //          each TAB, and the answer comes from the verbs' own declarations and, for names of
-//          queues, from the daemon. So a script never gets old.
-// Errors:  none; a daemon that is not there has no queues.
+//          queues, from the daemon. So a script never goes stale.
+// Errors:  none; a daemon that does not answer has no queues.
 // Threads: one owner.
 #pragma once
 
@@ -25,19 +25,19 @@ struct Candidate {
 
 struct Completion {
   std::vector<Candidate> candidates;
-  bool files = false;  // names of files too
+  bool files = false;  // offer file names too
 };
 
-// Of the daemon that is reached by these options.
+// The queues of the daemon that these options lead to.
 using QueueNames = std::function<std::vector<std::string>(const Globals& globals)>;
 
-// `words` without the program's name; the last one is being typed, and may be empty.
+// `words` excludes the program's name; the last one is being typed and may be empty.
 Completion Complete(const std::vector<std::string>& words,
                     const std::vector<std::unique_ptr<Verb>>& verbs,
                     const QueueNames& queues);
-// "text<TAB>help" a line, and ":files".
+// One line "text<TAB>help" per candidate, then ":files" if file names are wanted.
 std::string CompletionText(const Completion& completion);
-// For bash, zsh or fish; none for another shell.
+// The script for bash, zsh or fish; none for another shell.
 std::optional<std::string_view> CompletionScript(std::string_view shell);
 
 }  // namespace delayd::cli

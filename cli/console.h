@@ -1,8 +1,8 @@
-// cli/console.h — where output goes: data to stdout, words to stderr, and what a terminal is
-// spared.
+// cli/console.h — where output goes: data to stdout, messages to stderr, and nothing to a terminal
+// that could harm it.
 //
-// Errors:  kInternal from CheckOut; cli/run.cc looks at the end too.
-// Threads: Line, Say, Warn and Error may be called from any; the rest from one.
+// Errors:  kInternal from CheckOut; cli/run.cc checks once more at the end.
+// Threads: Line, Say, Warn and Error may be called from any thread; the rest from one.
 #pragma once
 
 #include <functional>
@@ -22,12 +22,12 @@ class Console {
     bool out_is_terminal = false;
     bool err_is_terminal = false;
     bool color = false;
-    bool dumb = false;  // a terminal that prints control sequences in place of obeying them
+    bool dumb = false;  // a terminal that prints control sequences instead of obeying them
     bool utf8 = false;  // the terminal's locale can show more than ASCII
     size_t width = 80;
-    size_t height = 0;   // 0: without end
-    int screen_fd = -1;  // of a terminal whose size may change; -1: none
-    int out_fd = -1;     // of stdout, whose reader may go; -1: not looked at
+    size_t height = 0;   // 0: unlimited
+    int screen_fd = -1;  // a terminal whose size may change; -1: none
+    int out_fd = -1;     // stdout, to notice when its reader goes away; -1: do not check
   };
 
   Console(std::ostream& out, std::ostream& err, Traits traits)
@@ -35,39 +35,40 @@ class Console {
 
   std::ostream& out() { return out_; }
 
-  // Whether what was written so far could be, and what a buffer holds of it if `flush`.
+  // Whether all writes so far have succeeded; `flush` includes what is still buffered.
   Status CheckOut(bool flush);
 
-  // Waits so long, unless whoever reads stdout goes: it ends then as if something were written, by
-  // SIGPIPE or not OK.
+  // Waits for `time`, or until the reader of stdout goes away. Then it ends as a write would, by
+  // SIGPIPE or with an error.
   Status Rest(Millis time);
 
-  // CheckOut has told of it.
+  // CheckOut has already reported a failure.
   bool out_failure_told() const { return out_failure_told_; }
 
   const Traits& traits() const { return traits_; }
 
   void set_quiet(bool quiet) { quiet_ = quiet; }
 
-  // Whoever asked for JSON gets problems alone on stderr, and no words between them.
+  // With JSON, stderr carries problems only, without messages between them.
   void set_json(bool json) { json_ = json; }
 
-  // A line of data on stdout, at once.
+  // A line of data on stdout, flushed.
   Status Line(std::string_view line);
-  // A line of words on stderr, unless -q or JSON was asked for.
+  // A message on stderr, unless -q or JSON was asked for.
   void Say(std::string_view line);
-  // What goes on all the same, unless -q: words, or a problem where JSON was asked for.
+  // A trouble that does not stop the command, unless -q: a message, or a problem in JSON where JSON
+  // was asked for.
   void Warn(const Status& status);
   // The error line: "delayctl: cause; cure", or a problem in JSON where JSON was asked for.
   void Error(const Status& status);
   // Raw text to stderr, for progress bars.
   void Draw(std::string_view text);
 
-  // Bytes of a payload: as they are into a file or pipe, escaped on a terminal.
+  // Bytes of a payload: unchanged into a file or pipe, escaped on a terminal.
   void Bytes(std::string_view bytes);
 
-  // A view that takes the place of the last one: what `print` writes to `out`, as far as the screen
-  // has room. Else its beginning, which counts most, would scroll away.
+  // A view that replaces the last one: what `print` writes to `out`, cut to fit the screen.
+  // Otherwise its beginning, which matters most, would scroll away.
   void View(const std::function<void()>& print);
 
   std::string Bold(std::string_view text) const;

@@ -1,7 +1,7 @@
-// cli/context.h — what every verb is given: the global options and the doors to the world.
+// cli/context.h — what every verb is given: the global options and its access to the outside world.
 //
-// Threads: one owner; work's threads use connect, clock, console.Say, console.Warn and console.Line
-// only.
+// Threads: one owner; work's threads use only connect, clock, console.Say, console.Warn and
+// console.Line.
 #pragma once
 
 #include <functional>
@@ -37,7 +37,7 @@ struct Globals {
 
 inline constexpr Millis kTimeoutDefault{5000};
 
-// What delayctl goes by, and who says so: an option, a variable of the environment, or "default".
+// A setting, and where it comes from: an option, an environment variable, or "default".
 struct Setting {
   std::string value;
   std::string_view origin;
@@ -46,7 +46,7 @@ struct Setting {
 // How the daemon is reached.
 struct Target {
   Setting server;
-  Setting token_file;  // empty: no token is shown
+  Setting token_file;  // empty: no token is sent
   Setting ca_file;     // empty: the system's store
 };
 
@@ -58,17 +58,17 @@ struct Context {
   const Clock& clock;
   std::istream& in;
   bool in_is_terminal = false;
-  int in_fd = -1;  // of `in`, for a verb that waits for something else too; -1: none
+  int in_fd = -1;  // of `in`, for a verb that also waits for something else; -1: none
   Connect connect;
   std::function<void(Millis)> sleep;
   cctz::time_zone zone = cctz::utc_time_zone();
-  Target target = {};  // of `connect`
+  Target target = {};  // what `connect` connects to
   std::shared_ptr<DaemonClock> daemon_clock = std::make_shared<DaemonClock>(clock);
 
-  // A moment for people.
+  // A moment as people read it.
   std::string TimeText(WallTime time) const { return FormatLocalTime(time, zone); }
 
-  // What a due time is compared with, as far as an answer has told it.
+  // The daemon's time, by which jobs are due, as far as its answers have told it.
   WallTime DaemonNow() const { return daemon_clock->Now(); }
 
   StatusOr<std::unique_ptr<Api>> OpenApi(Millis timeout_default = kTimeoutDefault) const {
@@ -77,7 +77,7 @@ struct Context {
         std::move(client), globals.timeout.value_or(timeout_default), daemon_clock);
   }
 
-  // Between two looks of a verb that watches; not OK: nobody sees what the next one would show.
+  // Waits between two looks of a verb that watches; not OK when nobody reads the output any more.
   Status Rest(Millis time) const {
     if (console.traits().out_fd >= 0) {
       return console.Rest(time);

@@ -1,10 +1,10 @@
-// cli/curl_library.h — libcurl, which is loaded when a worker wants to call a webhook.
+// cli/curl_library.h — libcurl, loaded only when a worker is to call a webhook.
 //
-// What:    linked, it would bring 27 libraries into every start of delayctl, which took longer than
-//          all else that it does (docs/decisions/0104-curl-when-it-is-wanted.md). The functions
-//          have curl's own types and names, without "curl_".
-// Errors:  kInternal where it cannot be loaded, with what to install.
-// Threads: LoadCurl from any; it loads once.
+// What:    if linked, libcurl would bring 27 libraries into every start of delayctl, which took
+//          longer than all else that it does (docs/decisions/0104-curl-when-it-is-wanted.md). The
+//          functions have curl's own types and names, without "curl_".
+// Errors:  kInternal when it cannot be loaded, with what to install.
+// Threads: LoadCurl may be called from any thread; it loads once.
 #pragma once
 
 #include "base/status.h"
@@ -39,13 +39,13 @@ struct CurlLibrary {
   decltype(&::curl_url_strerror) url_strerror;
 };
 
-// Of that file name; the process keeps it.
+// Opens the library of that file name, which then stays loaded.
 StatusOr<CurlLibrary> OpenCurl(const char* name);
 
-// The one that the system has, made ready.
+// Loads and initializes the system's libcurl.
 Status LoadCurl();
 
-// LoadCurl has been OK.
+// Only after LoadCurl has returned OK.
 const CurlLibrary& Curl();
 
 }  // namespace delayd::cli

@@ -1,8 +1,8 @@
-// cli/daemon_clock.h — the daemon's wall clock, as far as the dates of its answers tell it.
+// cli/daemon_clock.h — the daemon's wall clock, estimated from the dates of its answers.
 //
 // What:    jobs are due by the daemon's clock, which may be on another machine, or held. A date is
-//          a whole second, and an answer takes a while: within two seconds the clock here is as
-//          good.
+//          in whole seconds and an answer takes a while to arrive, so within two seconds the local
+//          clock is as good.
 // Units:   base/time.h.
 // Threads: any.
 #pragma once
@@ -17,10 +17,10 @@ namespace delayd::cli {
 
 class DaemonClock {
  public:
-  // `here` must outlive this.
+  // `here`, the local clock, must outlive this.
   explicit DaemonClock(const Clock& here) : here_(here) {}
 
-  // An answer of this date has come to what was asked when the clock here showed `asked`.
+  // An answer dated `date` has just arrived to a request sent when the local clock showed `asked`.
   void Hear(WallTime asked, WallTime date) {
     constexpr Millis kTolerance{2000};
     constexpr Millis kSecond{1000};
@@ -31,7 +31,7 @@ class DaemonClock {
                                   : Millis(0);
   }
 
-  // Of the clock here; zero: not by much, or not known.
+  // How far the daemon's clock is ahead of the local one; zero: by little, or unknown.
   Millis ahead() const { return ahead_; }
 
   WallTime Here() const { return here_.Sample().wall; }

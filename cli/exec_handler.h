@@ -1,5 +1,5 @@
-// cli/exec_handler.h — handles a job by running a command: payload on stdin, the rest in the
-// environment, and the exit status decides.
+// cli/exec_handler.h — handles a job by running a command, with the payload on stdin and the rest
+// in the environment; its exit status decides what becomes of the job.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace delayd::cli {
 Status CheckCommand(const std::string& program);
 
 // Exit 0 acks, 75 (EX_TEMPFAIL) asks for a retry, 100 buries, anything else is a failed attempt.
-// `output_to_errors`: its stdout goes to our stderr, for ours holds data.
+// `output_to_errors`: its stdout goes to our stderr, because our stdout carries data.
 MakeJobHandler ExecHandler(std::vector<std::string> command, bool output_to_errors = false);
 
 }  // namespace delayd::cli

@@ -1,4 +1,4 @@
-// cli/exit_code.h — what the exit status of delayctl says, and which Status it comes from.
+// cli/exit_code.h — the exit codes of delayctl, and which Status leads to which.
 //
 // Threads: pure functions.
 #pragma once
@@ -14,10 +14,10 @@ namespace delayd::cli {
 // Scripts rely on these: never renumber.
 enum ExitCode : int {
   kExitOk = 0,
-  kExitFailed = 1,       // failed, or only part done
+  kExitFailed = 1,       // failed, or only partly done
   kExitUsage = 2,        // wrong usage or unreadable input
   kExitNotFound = 3,     // no such job, key or queue
-  kExitRefused = 4,      // by state: leased, already fired, key conflict, stale lease
+  kExitRefused = 4,      // refused by state: leased, already fired, key conflict, stale lease
   kExitUnreachable = 5,  // daemon unreachable or not ready
   kExitTimedOut = 6,
   kExitNotAllowed = 7,
@@ -33,7 +33,7 @@ struct ExitCodeMeaning {
 std::span<const ExitCodeMeaning> ExitCodeTable();
 
 ExitCode ExitCodeOf(const Status& status);
-// Of a command over many objects: their common code, or kExitFailed when they differ.
+// The code of a command over many objects: their common code, or kExitFailed when they differ.
 ExitCode Combine(ExitCode so_far, ExitCode next, bool first);
 
 }  // namespace delayd::cli

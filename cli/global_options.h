@@ -13,13 +13,13 @@
 
 namespace delayd::cli {
 
-// Where their values go until ApplyGlobals has understood them.
+// The raw values, until ApplyGlobals has interpreted them.
 struct GlobalValues {
   Globals globals;
   std::optional<std::string> output;
 };
 
-// Nothing where -o asks for something else, or for nothing that there is.
+// None when -o names another format, or one that does not exist.
 std::optional<OutputFormat> ParseJsonFormat(std::string_view output);
 
 void DeclareGlobals(Options* options, GlobalValues* values);

@@ -1,8 +1,8 @@
-// cli/handler.h — one run of a worker's command: a session of its own, without a terminal, the
-// payload on its stdin, the end of its stderr kept.
+// cli/handler.h — one run of a worker's command, in a session of its own without a terminal. Its
+// payload is on stdin; the end of its stderr is kept.
 //
-// Errors:  Start answers with why the command could not be run. What it did is its exit.
-// Threads: one owner. Set SIGPIPE to be ignored before: a handler may not read its payload.
+// Errors:  Start says why the command could not be run. How the run went is told by its exit.
+// Threads: one owner. Ignore SIGPIPE beforehand: a handler need not read its payload.
 #pragma once
 
 #include <string>
@@ -26,35 +26,35 @@ class Handler {
   Handler(const Handler&) = delete;
   Handler& operator=(const Handler&) = delete;
 
-  // Whether the system lets us wait for commands. One that is started and cannot be waited for is
-  // killed, and its job given back: ask before there is a job.
+  // Whether the system lets us wait for commands. A command that we start and cannot wait for is
+  // killed and its job given back, so check before leasing one.
   static Status CheckSystem();
 
   // No shell: `command` is the program, looked up in PATH, and its arguments. `extra_environment`
-  // is "NAME=value" on top of our own.
+  // adds "NAME=value" entries to our own environment.
   Status Start(const std::vector<std::string>& command,
                const std::vector<std::string>& extra_environment,
                std::string payload);
 
-  // Before Start: what it writes to stdout goes to our stderr.
+  // Call before Start: sends the command's stdout to our stderr.
   void SendOutputToErrors() { output_to_errors_ = true; }
 
-  // Feeds and drains the process until it exits (kDone), the time comes, or `wake_fd` can be read.
+  // Feeds and drains the process until it exits (kDone), the time comes, or `wake_fd` is readable.
   Event Wait(BootTime until, int wake_fd);
 
-  // To the whole group.
+  // Sends a signal to the whole process group.
   void Signal(int signal);
 
-  // SIGTERM to the whole group, and SIGKILL to what is left of it after `grace`: a shell goes at
-  // once, and the command that it ran may be at the job still.
+  // SIGTERM to the whole group, and SIGKILL to what is left of it after `grace`: a shell exits at
+  // once, but the command that it ran may still be at work.
   void End(Millis grace);
 
-  // After kDone: -1 if a signal ended it.
+  // Valid after kDone; -1 if a signal ended it.
   int exit_code() const { return exit_code_; }
 
   int term_signal() const { return term_signal_; }
 
-  // The last of what it wrote to stderr.
+  // The end of what it wrote to stderr.
   const std::string& error_tail() const { return error_tail_; }
 
  private:
@@ -77,7 +77,7 @@ class Handler {
   size_t payload_written_ = 0;
   std::string error_tail_;
   bool log_stuck_ = false;
-  std::string line_;  // its beginning, of which the end has not come
+  std::string line_;  // the beginning of a line whose end has not come
   bool in_line_ = false;
   int exit_code_ = -1;
   int term_signal_ = 0;

@@ -1,4 +1,4 @@
-// cli/help.h — the help on all verbs, and on one.
+// cli/help.h — the help texts for all verbs and for one.
 //
 // Threads: pure functions.
 #pragma once

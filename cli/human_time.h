@@ -1,4 +1,4 @@
-// cli/human_time.h — how long something is away, how many there are, and which, as people say it.
+// cli/human_time.h — durations, counts and lists of names in words.
 //
 // Threads: pure functions.
 #pragma once
@@ -12,15 +12,15 @@
 
 namespace delayd::cli {
 
-// The two largest units, rounded: "2d 3h", "12m 4s", "7s", "350ms"; "-5s" for what has passed.
+// The two largest units, rounded: "2d 3h", "12m 4s", "7s", "350ms"; "-5s" when negative.
 std::string RoughDuration(Millis duration);
 // "in 12m 4s", "now" or "5s ago".
 std::string FromNow(WallTime time, WallTime now);
-// The same of a due time: "is due in 12m 4s", "is due now" or "was due 5s ago".
+// The same for a due time: "is due in 12m 4s", "is due now" or "was due 5s ago".
 std::string DueFromNow(WallTime due, WallTime now);
 // "1 job", "6 jobs".
 std::string Jobs(uint64_t count);
-// What follows a number: "was" of one, "were" of others.
+// The verb after a count: "was" for one, "were" for any other.
 std::string_view WasOrWere(uint64_t count);
 // "mail, orders and 5 more".
 std::string FirstOf(const std::set<std::string>& names);

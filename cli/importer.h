@@ -1,14 +1,13 @@
-// cli/importer.h — JSON Lines of jobs into the daemon, batch by batch, so that at any moment it can
-// be said what is enqueued.
+// cli/importer.h — imports JSON Lines of jobs batch by batch, so that it is always known which
+// lines are enqueued.
 //
 // What:    lines are checked here, gathered, and sent; a batch is all or nothing. A batch that the
-// daemon refuses is sent again line by line, to find the line. When an answer is lost, the batch is
-// sent again if that is safe: nothing had been sent, or every line has a key and is answered with
-// the job that is there (on_conflict fail). Batches of such lines overlap: what was enqueued behind
-// a bad line is found again when it is resumed.
-// Errors:  a bad line is its Status with "line 7: " in front, after everything before it has been
-// sent; with keep_going it is reported and counted instead. An unknown outcome names its lines.
-// Threads: one owner.
+// daemon refuses is sent again line by line, to find the bad line. When an answer is lost, the
+// batch is sent again if that is safe: nothing had been sent, or every line has a key and
+// on_conflict "fail", so that the existing job is the answer. Batches of such lines overlap: lines
+// enqueued beyond a bad one are recognized when the import is resumed. Errors:  a bad line is its
+// Status with "line 7: " in front, after everything before it has been sent; with keep_going it is
+// reported and counted instead. An unknown outcome names its lines. Threads: one owner.
 #pragma once
 
 #include <cstdint>
@@ -31,40 +30,40 @@ struct ImportOptions {
   size_t batch_jobs = 500;
   size_t batch_bytes = size_t{8} << 20;
   bool keep_going = false;
-  // Lines that stand before the first: they are settled.
+  // How many lines precede the first; they count as settled.
   uint64_t skip = 0;
-  // How long a daemon that is away, or room for one line, is waited for.
+  // How long to wait for a daemon that is away, or for room for one line.
   Millis retry_for = kRetryForDefault;
-  // Once it can be read, an answer is waited for a little only, if its lines can be sent again
-  // without harm; -1: never.
+  // Once it is readable, an answer is awaited only briefly if its lines can safely be sent again;
+  // -1: never.
   int give_up_fd = -1;
 };
 
 struct ImportCounts {
-  uint64_t imported = 0;  // existed ones included
+  uint64_t imported = 0;  // including those that existed
   uint64_t existed = 0;
-  // Of those: they will not fire.
+  // Of those that existed: jobs that will not fire.
   uint64_t finished = 0;
   uint64_t dead = 0;
   uint64_t bad_lines = 0;
-  // Every line up to this one is enqueued, or was reported as bad: where to resume.
+  // Every line up to this one is enqueued or was reported as bad; resume after it.
   uint64_t settled_line = 0;
 };
 
 class Importer {
  public:
   struct Hooks {
-    // Not OK: stop waiting, and stop.
+    // Not OK ends the wait and the import.
     std::function<Status(Millis)> sleep;
     std::function<void(const Status&)> bad_line;
     std::function<void(const std::string&)> say;
     // Called for each job once it is acknowledged; an error ends the import.
     std::function<Status(uint64_t line, const protocol::EnqueuedJob& job)> acknowledged;
-    // After each batch of them.
+    // Called after each batch of acknowledged jobs.
     std::function<Status()> batch_done;
   };
 
-  // As many connections as batches may be under way at a time.
+  // One connection for each batch that may be under way at a time.
   Importer(std::vector<Api*> lanes, const Clock* clock, const ImportOptions& options, Hooks hooks)
       : sender_(std::move(lanes)),
         options_(options),
@@ -76,7 +75,7 @@ class Importer {
   Status AddLine(uint64_t number, std::string_view text);
   // A line that could not even be read.
   Status AddBadLine(uint64_t number, const Status& why);
-  // Sends what is gathered, and waits for all answers.
+  // Sends the gathered lines and waits for all answers.
   Status Flush();
 
   const ImportCounts& counts() const { return counts_; }
@@ -86,14 +85,14 @@ class Importer {
     uint64_t number = 0;
     std::string json;
     std::string key;
-    bool repeatable = false;  // sent again, it finds the job: it has a key, and its rule is fail
+    bool repeatable = false;  // has a key and on_conflict "fail": sent again, it finds its own job
   };
 
   using Batch = std::vector<Line>;
 
-  // Begins to send what is gathered; waits for as many earlier batches as it must.
+  // Starts to send the gathered lines; waits for as many earlier batches as it must.
   Status StartBatch();
-  // Waits for the batch that has been under way for longest.
+  // Waits for the oldest batch under way.
   Status Settle();
   Status SettleAll();
   Status Send(const std::vector<Line>& lines);
@@ -102,9 +101,9 @@ class Importer {
   static std::string BodyOf(const std::vector<Line>& lines);
   Status Record(const std::vector<Line>& lines, std::vector<protocol::EnqueuedJob>& jobs);
   Status Refused(const std::vector<Line>& lines, const Status& why);
-  // Everything before it is settled.
+  // Skips a bad line; everything before it must be settled.
   Status LeaveOut(uint64_t number, const Status& why);
-  // OK: it was slept, try again.
+  // OK: it has slept, try again.
   Status Retry(const std::vector<Line>& lines, const Status& why);
 
   BatchSender sender_;

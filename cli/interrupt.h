@@ -1,5 +1,5 @@
-// cli/interrupt.h — SIGINT and SIGTERM for a verb that ends in order: the first is noted and ends
-// every wait here, the second ends the process at once.
+// cli/interrupt.h — SIGINT and SIGTERM for a verb that shuts down cleanly: the first is noted and
+// ends every wait here, the second ends the process at once.
 //
 // Errors:  kUnavailable "interrupted".
 // Threads: one guard at a time; the handler may run in any thread.
@@ -14,7 +14,7 @@
 
 namespace delayd::cli {
 
-// What a daemon has to answer in when somebody has interrupted what can be done again without harm.
+// How long an interrupted command still waits for an answer, if its request can safely be repeated.
 inline constexpr Millis kTimeToAnswer{2000};
 
 class InterruptGuard {
@@ -27,12 +27,12 @@ class InterruptGuard {
 
   static bool interrupted();
   static Status Check();
-  // Can be read from the first signal on.
+  // Readable from the first signal on.
   static int fd();
   static Status Nap(Millis time);
-  // Whether there was nothing to read for so long, and no signal.
+  // Whether there was nothing to read, and no signal, for `time`.
   static bool IsSilent(int fd, Millis time);
-  // What there is, once there is some; 0 at the end. kInvalidArgument when it cannot be read.
+  // Waits for input and returns what is there; 0 at the end. kInvalidArgument if reading fails.
   static StatusOr<size_t> Read(int fd, char* to, size_t bytes_max);
 
  private:

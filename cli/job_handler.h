@@ -1,7 +1,7 @@
 // cli/job_handler.h — what a worker does with a job: run a command, or call a webhook.
 //
 // Units:   base/time.h, on the boot clock.
-// Errors:  Start answers with why nothing was begun; what came of a run is its verdict.
+// Errors:  Start says why nothing was begun; the outcome of a run is its verdict.
 // Threads: one handler and its runs belong to one slot of the worker.
 #pragma once
 
@@ -17,40 +17,40 @@
 
 namespace delayd::cli {
 
-// How a run is answered: which call on the lease, and with which words.
+// What to tell the daemon after a run: which call on the lease, and its error text.
 struct Verdict {
   std::string action;  // "ack", "nack" or "bury"
   std::string error;
   std::optional<Millis> delay = std::nullopt;  // of a nack; default: the retry policy's
-  // Of a nack. False: it was not the job's fault; its default delay is the worker's start_retry.
+  // Of a nack. False: it was not the job's fault; the default delay is the worker's start_retry.
   bool counts_as_attempt = true;
-  // No job fares better with this worker: one that is to end by itself ends now.
+  // No other job would fare better: a worker that is to end by itself ends now.
   bool for_good = false;
 };
 
-// Why Start refused, where it was the job's fault.
+// Start's reason when the job is at fault.
 inline constexpr const char* kJobTooLarge = "job_too_large";
 
-// Why it refused, where it will refuse every job until somebody mends the handler.
+// Start's reason when it will refuse every job until somebody fixes the handler.
 inline constexpr const char* kCannotRun = "cannot_run";
 
-// Where the system refuses a thread or a process.
+// Advice when the system refuses a thread or a process.
 inline constexpr std::string_view kCureForProcesses =
     "allow more processes (TasksMax= of the service, or ulimit -u), or handle fewer jobs at a time "
     "with --concurrency";
 
-// One job being handled. Destroying it ends it without ceremony.
+// One job being handled. Destroying it kills the run at once.
 class JobRun {
  public:
   enum class Event : uint8_t { kDone, kDeadline, kWoken };
 
   virtual ~JobRun() = default;
 
-  // Goes on with it until it is done, the time comes, or `wake_fd` (-1: none) can be read.
+  // Lets it run until it is done, the time comes, or `wake_fd` (-1: none) is readable.
   virtual Event Wait(BootTime until, int wake_fd) = 0;
-  // Ends it before its time; it gets `grace` to tidy up.
+  // Ends it early; it gets `grace` to clean up.
   virtual void End(Millis grace) = 0;
-  // After kDone.
+  // Valid after kDone.
   virtual Verdict verdict() const = 0;
 };
 

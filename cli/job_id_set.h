@@ -1,7 +1,7 @@
-// cli/job_id_set.h — which jobs a long list has shown already.
+// cli/job_id_set.h — the set of jobs that a long list has already shown.
 //
-// Cost:    ids are given out one after another, so those of a list lie close together: ten million
-// of them take some 7 MB. Jobs that are the only ones left of 64 take 40 bytes each.
+// Cost:    ids are assigned in sequence, so those of a list lie close together: ten million of them
+// take some 7 MB. A job that is the only one left of its block of 64 ids takes 40 bytes.
 // Threads: one owner.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace delayd::cli {
 
 class JobIdSet {
  public:
-  // False: it was there already.
+  // False when it was already there.
   bool Insert(JobId id) {
     uint64_t& block = blocks_[ToInt(id) / 64];
     const bool is_new = (block & BitOf(id)) == 0;
@@ -30,7 +30,7 @@ class JobIdSet {
  private:
   static uint64_t BitOf(JobId id) { return uint64_t{1} << (ToInt(id) % 64); }
 
-  std::unordered_map<uint64_t, uint64_t> blocks_;  // by the id of each sixty-fourth job
+  std::unordered_map<uint64_t, uint64_t> blocks_;  // by id / 64: one bit for each of 64 ids
 };
 
 }  // namespace delayd::cli

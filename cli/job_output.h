@@ -11,13 +11,13 @@
 
 namespace delayd::cli {
 
-// Not OK: it is a finished job whose payload was not kept.
+// Not OK for a finished job whose payload was not kept.
 Status PayloadIsThere(const JobView& job);
 
 // One job as a card of names and values.
 void PrintCard(const JobView& job, Context* context);
 
-// A list of jobs that comes in pieces: {"jobs": [...]}, one object a line, a table, or ids.
+// Prints a list of jobs that comes in pieces: {"jobs": [...]}, an object per line, a table, or ids.
 class JobListPrinter {
  public:
   explicit JobListPrinter(Context* context);
@@ -26,7 +26,7 @@ class JobListPrinter {
   JobListPrinter& operator=(const JobListPrinter&) = delete;
 
   void Print(const std::vector<JobView>& jobs);
-  // Ends the list; `next_cursor` is shown in JSON when there is one.
+  // Ends the list; JSON shows `next_cursor` if there is one.
   void Finish(const std::string& next_cursor = {});
 
  private:

@@ -1,10 +1,9 @@
-// cli/job_watch.h — a list that is looked at again and again: redrawn on a terminal, its changes as
-// lines elsewhere.
+// cli/job_watch.h — watches a list of jobs: redrawn on a terminal, its changes as lines elsewhere.
 //
-// What:    with -o jsonl, one line a change: {"change": "appeared" | "changed" | "gone", "job":
-// {...}}; the first look is all "appeared". A job is gone when it left the list, for whatever
-// reason. Leases that only run on are no change. Where the list goes on behind the jobs that are
-// watched, others slide in when some go, which is no change, and those that slid out are not gone.
+// What:    with -o jsonl, one line per change: {"change": "appeared" | "changed" | "gone", "job":
+// {...}}; the first look is all "appeared". A job is gone when it has left the list, for whatever
+// reason. A lease that is merely extended is no change. When the list is longer than what is
+// watched, jobs that slide into the watched part or out of it are neither changed nor gone.
 // Threads: one owner.
 #pragma once
 
@@ -20,18 +19,18 @@
 
 namespace delayd::cli {
 
-// A usage error where a watch would show nothing useful.
+// A usage error when a watch would show nothing useful.
 Status CanWatch(const Context& context);
 
 class JobWatch {
  public:
-  // One job as it is, wherever it stands in the list; kNotFound: it is not there.
+  // The current state of one job, wherever it stands in the list; kNotFound when it is not in it.
   using Find = std::function<StatusOr<JobView>(JobId)>;
 
   JobWatch(Context* context, bool soonest_first, Find find)
       : context_(context), soonest_first_(soonest_first), find_(std::move(find)) {}
 
-  // `more`: the list goes on behind them.
+  // `more`: the list goes on after these jobs.
   void Show(std::vector<JobView> jobs, bool more);
 
  private:
@@ -41,7 +40,7 @@ class JobWatch {
 
   void Redraw(const std::vector<JobView>& jobs, bool more);
   void PrintChanges(const std::vector<JobView>& jobs, bool more);
-  // Of a job that is not among those that are watched. Not OK: the daemon does not say.
+  // Reports a job that is no longer among those watched. Not OK when the daemon cannot be asked.
   Status PrintLeft(JobId id, const std::string& job, bool more);
   void PrintChange(std::string_view change, const std::string& job);
 
@@ -49,7 +48,7 @@ class JobWatch {
   bool soonest_first_;
   Find find_;
   std::map<JobId, std::string> seen_;  // as JSON
-  std::optional<Place> end_;           // what stood behind it was not watched
+  std::optional<Place> end_;           // jobs after this place were not watched
 };
 
 }  // namespace delayd::cli

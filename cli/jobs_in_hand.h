@@ -1,9 +1,9 @@
-// cli/jobs_in_hand.h — which jobs the slots of a worker have handlers for, so that no two of them
-// are at the same job.
+// cli/jobs_in_hand.h — which jobs the slots of a worker are handling, so that no two slots handle
+// the same job.
 //
-// What:    a job that is handed out again while its handler runs here has an earlier lease that is
-//          over (the daemon was restarted, say), which its slot would only notice when it extends
-//          it.
+// What:    when a job is handed out again while its handler runs here, its earlier lease is over
+//          (the daemon was restarted, say). The slot that holds it would not notice before it tries
+//          to extend the lease.
 // Threads: any.
 #pragma once
 
@@ -17,8 +17,8 @@ namespace delayd::cli {
 
 class JobsInHand {
  public:
-  // A slot that has the job already is told by one on its `told_fd`, an eventfd that counts
-  // (EFD_SEMAPHORE), and waited for until it puts the job down.
+  // If another slot has the job, writes 1 to that slot's `told_fd`, an eventfd that counts
+  // (EFD_SEMAPHORE), and waits until it puts the job down.
   void Take(JobId job, int told_fd);
   void PutDown(JobId job);
 

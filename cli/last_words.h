@@ -1,5 +1,5 @@
-// cli/last_words.h — the line that delayctl ends with where no Status can be returned
-// (base/last_words.h), and kExitFailed.
+// cli/last_words.h — the line that delayctl prints before it ends with kExitFailed where no Status
+// can be returned (base/last_words.h).
 //
 // Errors:  none.
 // Threads: InstallLastWords once, before other threads exist.

@@ -1,7 +1,7 @@
-// cli/line_reader.h — lines of a stream or another source, counted, of bounded length.
+// cli/line_reader.h — reads and counts lines of bounded length from a stream or another source.
 //
 // Errors:  kResourceExhausted "body_too_large" for a line beyond the bound; it is skipped, and
-// reading can go on. kInvalidArgument when the stream fails; the source's own.
+// reading can go on. kInvalidArgument when the stream fails; the source's own errors.
 // Threads: one owner.
 #pragma once
 
@@ -23,7 +23,7 @@ inline constexpr size_t kLineBytesMax = limits::kPayloadBytesHardMax / 3 * 4 + (
 
 class LineReader {
  public:
-  // Gives what there is, at most so many bytes; 0 at the end.
+  // Gives what is available, at most `bytes_max` bytes; 0 at the end.
   using Source = std::function<StatusOr<size_t>(char* to, size_t bytes_max)>;
 
   explicit LineReader(Source source, size_t line_bytes_max = kLineBytesMax)
@@ -31,10 +31,10 @@ class LineReader {
 
   explicit LineReader(std::istream& in, size_t line_bytes_max = kLineBytesMax);
 
-  // The next line without its end; nothing at the end. A byte order mark is dropped.
+  // The next line without its line end; none at the end. A byte order mark is dropped.
   StatusOr<std::optional<std::string>> Next();
 
-  // Of the line that was given last, counted from 1.
+  // The number of the last line returned, counted from 1.
   uint64_t number() const { return number_; }
 
   uint64_t bytes_read() const { return bytes_read_; }

@@ -1,11 +1,11 @@
-// cli/local_time.h — moments as people write and read them, in their zone.
+// cli/local_time.h — times as people write and read them, in their own zone.
 //
-// What:    reads RFC 3339; the same without a zone, which is local then; "tomorrow 09:00",
-//          "friday noon", "18:30" (the next one), "+30m" or "now + 30m", "@1800000000". Writes RFC
-//          3339 with the zone's offset, which can be pasted back.
-// Errors:  kInvalidArgument "invalid_time" with an example. A local time that the clocks skip or
-//          repeat as they change is refused: a guess would be an hour off. So is one in a zone that
-//          is not known.
+// What:    reads RFC 3339; the same without a zone, as local time; "tomorrow 09:00", "friday noon",
+//          "18:30" (the next one), "+30m" or "now + 30m", "@1800000000". Writes RFC 3339 with the
+//          zone's offset, which can be pasted back.
+// Errors:  kInvalidArgument "invalid_time" with an example. A local time that a clock change skips
+//          or repeats is refused, since a guess could be an hour off. So is a local time in an
+//          unknown zone.
 // Threads: pure functions.
 // Source:  zones by cctz.
 #pragma once
@@ -24,12 +24,12 @@ namespace delayd::cli {
 struct LocalClock {
   WallTime now;
   cctz::time_zone zone = cctz::utc_time_zone();
-  // What TZ says where that names no zone: `zone` is UTC then, for showing times. None is read by
-  // it, since that would be a guess.
+  // The value of TZ when it names no known zone. Times are then shown in UTC (`zone`), but none is
+  // read in it, since that would be a guess.
   std::string unknown_zone;
 };
 
-// Of "now", "+30m" and "now + 30m"; none: it is not meant as one of these.
+// Reads "now", "+30m" and "now + 30m"; none when the text is not meant as one of these.
 std::optional<StatusOr<Millis>> ParseFromNow(std::string_view text);
 StatusOr<WallTime> ParseLocalTime(std::string_view text, const LocalClock& clock);
 // "2027-01-01T10:00:00.000+01:00"; UTC ends with Z.

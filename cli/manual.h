@@ -1,7 +1,7 @@
-// cli/manual.h — the parts of delayctl(1) that the code knows: verbs, options, exit codes.
+// cli/manual.h — the parts of delayctl(1) that come from the code: verbs, options, exit codes.
 //
-// What:    text for scdoc, so that page and program cannot drift apart; docs/man puts it into the
-//          page with `delayctl __manual PART`.
+// What:    text for scdoc, so that the page and the program cannot drift apart; docs/man inserts it
+//          into the page with `delayctl __manual PART`.
 // Threads: pure functions.
 // Source:  scdoc(5).
 #pragma once

@@ -1,4 +1,4 @@
-// cli/metrics_page.h — figures of the daemon's GET /metrics.
+// cli/metrics_page.h — reads figures from the daemon's GET /metrics.
 //
 // Threads: pure functions.
 #pragma once
@@ -10,10 +10,10 @@
 
 namespace delayd::cli {
 
-// Of a metric without labels; none: the page, of an older daemon, has no such metric.
+// A metric without labels; none when the page, of an older daemon, does not have it.
 std::optional<double> Figure(std::string_view page, std::string_view name);
 
-// Of a metric by queue; without the queues that the page does not tell by name.
+// A metric per queue; leaves out the queues that the page does not name.
 std::map<std::string, double, std::less<>> FiguresByQueue(std::string_view page,
                                                           std::string_view name);
 

@@ -1,6 +1,6 @@
-// cli/outage.h — a daemon that goes while somebody watches: told once, and waited for.
+// cli/outage.h — a daemon that goes away while somebody watches: reported once and waited for.
 //
-// Errors:  what does not pass by itself is the watcher's end.
+// Errors:  a failure that will not pass by itself ends the watch.
 // Threads: one owner.
 #pragma once
 
@@ -14,7 +14,7 @@ class Outage {
  public:
   explicit Outage(Console* console) : console_(console) {}
 
-  // Whether an answer that may come later, after a restart say, is worth asking again for.
+  // Whether to ask again, because the failure may pass (with a restart, say). Warns once an outage.
   bool MayWaitOut(const Status& status) {
     if (!protocol::MayPass(status)) {
       return false;
@@ -28,7 +28,7 @@ class Outage {
 
   void Over() { status_ = OkStatus(); }
 
-  // What the daemon, or the way to it, said last; OK while it answers.
+  // The last failure of the daemon or the connection; OK while it answers.
   const Status& status() const { return status_; }
 
  private:

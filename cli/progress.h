@@ -1,7 +1,7 @@
-// cli/progress.h — how far long work has come: a bar on a terminal, a line every 10 s elsewhere.
+// cli/progress.h — the progress of long work: a bar on a terminal, a line every 10 s elsewhere.
 //
-// Units:   the bar is by bytes of input where the number of jobs is not known beforehand, else by
-//          jobs or rows.
+// Units:   the bar counts bytes of input if the number of jobs is unknown beforehand, else jobs or
+//          rows.
 // Threads: one owner.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace delayd::cli {
 
 class Progress {
  public:
-  // `total`: what `done` comes to at the end; 0: unknown, and there is no bar.
+  // `total`: the value of `done` at the end; 0: unknown, so there is no bar.
   Progress(Console* console, const Clock* clock, std::string what, uint64_t total);
 
   ~Progress() { Clear(); }
@@ -25,7 +25,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void Update(uint64_t count, uint64_t done);
-  // Takes the bar away, before words are printed.
+  // Removes the bar before anything else is printed.
   void Clear();
 
   Millis elapsed() const { return clock_->Sample().boot - start_; }
@@ -42,7 +42,7 @@ class Progress {
   bool drawn_ = false;
 };
 
-// "3100/s"; of nothing in no time, "0/s".
+// "3100/s"; "0/s" for nothing in no time.
 std::string Rate(uint64_t count, Millis elapsed);
 
 }  // namespace delayd::cli

@@ -11,7 +11,7 @@
 namespace delayd::cli {
 
 // False for loopback, private, link-local, shared, multicast, reserved and unspecified addresses,
-// also when they come mapped or embedded in IPv6, and for families other than IPv4 and IPv6.
+// even mapped or embedded in IPv6, and for families other than IPv4 and IPv6.
 bool IsPublicAddress(const sockaddr* address);
 
 }  // namespace delayd::cli

@@ -28,14 +28,14 @@ struct Environment {
   const Clock& clock;
   std::istream& in;
   bool in_is_terminal = false;
-  int in_fd = -1;            // of `in`, for a verb that waits for something else too; -1: none
+  int in_fd = -1;            // of `in`, for a verb that also waits for something else; -1: none
   std::string server;        // DELAYCTL_SERVER; empty: unset
   std::string token_file{};  // DELAYCTL_TOKEN_FILE; empty: unset
   std::string ca_file{};     // DELAYCTL_CA_FILE; empty: unset
-  // Between two looks of a verb that watches.
+  // Waits between two looks of a verb that watches.
   std::function<void(Millis)> sleep = [](Millis time) { std::this_thread::sleep_for(time); };
   cctz::time_zone zone = cctz::utc_time_zone();
-  std::string unknown_zone = {};  // what TZ says where that names no zone
+  std::string unknown_zone = {};  // the value of TZ when it names no known zone
   Connect connect = [](const std::string& address, const std::string& authorities) {
     return protocol::Client::Create(address, authorities);
   };

@@ -1,9 +1,9 @@
-// cli/set_aside.h — jobs of a beanstalkd that delayd does not take, out of the way of those that
-// stand behind them, until the import is over.
+// cli/set_aside.h — moves jobs of a beanstalkd that delayd does not take out of the way of those
+// behind them, until the import is over.
 //
-// What:    buried there: a source that dies, or we, lose none by that. PutBack makes them what they
-//          were: ready, delayed by what is left then, or buried.
-// Units:   what is left of a delay is told in whole seconds, rounded down; one is added.
+// What:    they are buried at the source, so none is lost if it, or this program, dies. PutBack
+//          restores them: ready, delayed by what is left then, or buried.
+// Units:   the source tells what is left of a delay in whole seconds, rounded down; one is added.
 // Errors:  the source's. A server without reserve-job (before 1.12) keeps delayed jobs where they
 //          are.
 // Threads: one owner.
@@ -29,11 +29,11 @@ class SetAside {
 
   size_t CountOf(std::string_view tube) const;
 
-  // `stats` is what stats-job said of it. Known ones go behind all others that are buried.
+  // `stats` is the job's stats-job reply. A job already set aside goes behind all buried ones.
   Status Put(uint64_t id, std::string_view stats);
   Status PutBack();
 
-  // "id 5 of tube orders, id 7 of tube mail (buried), ...": bounded.
+  // "id 5 of tube orders, id 7 of tube mail (buried), ...", of bounded length.
   std::string Names() const;
 
  private:

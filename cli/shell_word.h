@@ -1,6 +1,6 @@
 // cli/shell_word.h — a name or path in a command that people copy into their shell.
 //
-// What:    as it is where a shell leaves it alone, else in single quotes: queues may be named
+// What:    unchanged if a shell would leave it alone, else in single quotes: a queue may be named
 //          "a;b".
 // Threads: pure function.
 #pragma once

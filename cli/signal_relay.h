@@ -1,8 +1,8 @@
-// cli/signal_relay.h — takes SIGINT, SIGTERM and SIGHUP out of all threads and hands them to a
-// worker, one Stop each.
+// cli/signal_relay.h — blocks SIGINT, SIGTERM and SIGHUP in all threads and turns each into a Stop
+// of the worker.
 //
-// Errors:  kResourceExhausted where no thread can be started to wait for them.
-// Threads: one owner; made before the threads that are not to be interrupted.
+// Errors:  kResourceExhausted when no thread can be started to wait for them.
+// Threads: one owner; create it before the threads that must not be interrupted.
 #pragma once
 
 #include <signal.h>
@@ -21,7 +21,7 @@ class SignalRelay {
   SignalRelay(const SignalRelay&) = delete;
   SignalRelay& operator=(const SignalRelay&) = delete;
 
-  // Not OK: why it hands over none.
+  // Not OK: why no signal reaches the worker.
   const Status& started() const { return started_; }
 
  private:

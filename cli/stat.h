@@ -1,4 +1,4 @@
-// cli/stat.h — one of the figures that the daemon's GET /v1/stats tells.
+// cli/stat.h — one figure of the daemon's GET /v1/stats.
 //
 // Threads: pure functions.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace delayd::cli {
 
-// None: the daemon, an older one, does not tell it, or not as a number.
+// None when the daemon, an older one, does not tell it, or not as a number.
 std::optional<uint64_t> StatNumber(const std::vector<protocol::Stat>& stats, std::string_view name);
 std::optional<std::string> StatText(const std::vector<protocol::Stat>& stats,
                                     std::string_view name);

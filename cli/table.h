@@ -1,7 +1,7 @@
-// cli/table.h — columns for people: as wide as their widest cell, two spaces apart.
+// cli/table.h — a table for people: columns as wide as their widest cell, two spaces apart.
 //
 // What:    rows may come in pages; a column never gets narrower from one page to the next.
-// Units:   widths are columns of a terminal, not bytes.
+// Units:   widths are terminal columns, not bytes.
 // Threads: one owner.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace delayd::cli {
 
-// Columns a terminal needs for this UTF-8 text.
+// How many terminal columns this UTF-8 text takes.
 size_t DisplayWidth(std::string_view text);
 
 class Table {
@@ -23,7 +23,7 @@ class Table {
 
   // Cells are escaped, so that a key cannot move the cursor.
   void Add(std::vector<std::string> row);
-  // Prints what was added since the last time, the header before the first.
+  // Prints the rows added since the last Flush; the first Flush prints the header too.
   void Flush(Console* console);
 
  private:

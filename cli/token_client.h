@@ -1,12 +1,11 @@
-// cli/token_client.h — a client that shows the token in a file, and looks there for another one
-// when it is refused.
+// cli/token_client.h — a client that sends the token in a file, and reads the file again when the
+// token is refused.
 //
-// What:    tokens are changed on both sides while workers run for months. After an answer of 401
-// the
-//          file is read again and, if it holds another token, the request is sent once more: what
-//          was refused so was never begun.
-// Errors:  as the client's. Where the file cannot be used then, the refusal stands.
-// Threads: as the client.
+// What:    tokens change on both sides while workers run for months. After a 401 the file is read
+//          again and, if it holds another token, the request is sent once more: a request refused
+//          with 401 was never begun.
+// Errors:  the client's. If the file cannot be used then, the refusal stands.
+// Threads: as for the client.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
-// cli/token_file.h — the token that delayctl shows, out of its file.
+// cli/token_file.h — reads the token that delayctl sends from its file.
 //
-// Errors:  kInvalidArgument for a file that cannot be read or holds no single token,
-//          kPermissionDenied for one that everybody can read or write. The token is never in a
-//          message.
+// Errors:  kInvalidArgument for a file that cannot be read or does not hold exactly one token,
+//          kPermissionDenied for one that everybody can read or write. No message contains the
+//          token.
 // Threads: any.
 #pragma once
 

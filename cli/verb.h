@@ -1,4 +1,4 @@
-// cli/verb.h — one word of delayctl: what it takes, and what it does.
+// cli/verb.h — one verb of delayctl: what it takes, and what it does.
 //
 // Threads: one owner.
 #pragma once
@@ -20,15 +20,15 @@ class Verb {
   virtual std::string_view name() const = 0;
   // One line, for the list of verbs.
   virtual std::string_view summary() const = 0;
-  // Examples and what there is to know, below the options in --help.
+  // Examples and notes, below the options in --help.
   virtual std::string_view details() const = 0;
 
   virtual void Declare(Options* options) = 0;
 
-  // Whether this call changes nothing: a user whose output was lost can simply repeat it.
+  // Whether this call changes nothing, so that a user whose output was lost can simply repeat it.
   virtual bool only_reads() const { return false; }
 
-  // Not OK: why it failed, for the error line; the exit code follows from that (ExitCodeOf).
+  // Not OK: why it failed, for the error line; ExitCodeOf derives the exit code from it.
   virtual StatusOr<ExitCode> Run(Context* context) = 0;
 };
 

@@ -1,14 +1,14 @@
 // cli/webhook_handler.h — handles a job by POSTing its payload to a URL, signed.
 //
 // What:    the answer decides. 2xx acks. 400, 405, 410, 411, 413, 414, 415, 422, 431, 451 and 501
-//          say that this job will never be taken: it is buried. Anything else, no answer and a
-//          redirect (none is followed) is a failed attempt; a Retry-After of 429 and 503 sets its
-//          delay. An answer that breaks off counts by its status, but a 2xx is a failed attempt
-//          then. The URL is the worker's, never the job's. Each connection's address is checked
-//          when it is opened, after the name was resolved, so that no name can point inside later;
-//          a call that is refused so costs the job no attempt, nor does one whose receiver shows a
-//          certificate that is not believed. A request is sent once an attempt,
-//          also when a kept connection breaks. No proxy, no cookies, no environment.
+//          mean that this job will never be accepted: it is buried. Anything else, including no
+//          answer and a redirect (none is followed), is a failed attempt; the Retry-After of a 429
+//          or 503 sets its delay. An answer that breaks off counts by its status, except that a 2xx
+//          is then a failed attempt. The URL is the worker's, never the job's. Each connection's
+//          address is checked when it is opened, after the name was resolved, so that no name can
+//          point inside later. A call refused by this check costs the job no attempt; nor does one
+//          whose receiver's certificate is not trusted. Each attempt sends its request once, even
+//          if a kept-alive connection breaks. No proxy, no cookies, no environment.
 // Units:   base/time.h.
 // Errors:  CheckWebhookUrl names what is wrong with a URL, or why no webhook can be called here.
 // Threads: as cli/job_handler.h. Connections are kept open between the jobs of one slot.
@@ -32,12 +32,13 @@ struct WebhookOptions {
   std::string content_type = "application/json";
   std::string ca_file;  // empty: the system's store
   bool allow_private = false;
-  // Unless allow_private. Tests have no public addresses.
+  // Not used with allow_private. Replaceable because tests have no public addresses.
   std::function<bool(const sockaddr*)> may_call = IsPublicAddress;
 };
 
-// An http or https URL with a host and without a password. Unless `allow_private`, the host is no
-// address that would be refused, and not localhost. To be asked before there is a handler.
+// Checks for an http or https URL with a host and without a user or password. Unless
+// `allow_private`, the host must not be localhost or an address that would be refused. Call this
+// before making a handler.
 Status CheckWebhookUrl(const std::string& url, bool allow_private);
 
 MakeJobHandler WebhookHandler(WebhookOptions options);

@@ -1,4 +1,4 @@
-// cli/webhook_signature.h — says that a webhook call is ours and fresh.
+// cli/webhook_signature.h — signs a webhook call, so that its receiver knows it is ours and fresh.
 //
 // What:    HMAC-SHA256 over "ID.TIMESTAMP.BODY" with each secret, newest first, so that a receiver
 //          can change its secret without missing a call.
@@ -16,11 +16,11 @@
 
 namespace delayd::cli {
 
-// The keys in a secrets file: one "whsec_BASE64" of 24 to 64 bytes a line, newest first; empty
+// The keys in a secrets file: one "whsec_BASE64" of 24 to 64 bytes per line, newest first; empty
 // lines and lines that begin with '#' are skipped.
 StatusOr<std::vector<std::string>> ParseWebhookSecrets(std::string_view text);
 
-// Reads such a file; refused when others than its owner and group may read or write it.
+// Reads such a file; refuses it when anyone but its owner and group may read or write it.
 StatusOr<std::vector<std::string>> ReadWebhookSecrets(const std::string& path);
 
 // The value of the webhook-signature header: one "v1,BASE64" for each key.

@@ -1,6 +1,6 @@
-// cli/work_report.h — what a worker says: a line for each job, and once that delayd is away.
+// cli/work_report.h — what a worker reports: a line per job, and one per outage of delayd.
 //
-// Errors:  kInternal where stdout, which programs read, cannot be written to.
+// Errors:  kInternal when stdout, which programs read, cannot be written to.
 // Threads: any.
 #pragma once
 
@@ -16,21 +16,21 @@
 
 namespace delayd::cli {
 
-// What came of telling the daemon how a job went.
+// The result of telling the daemon how a job went.
 struct Delivery {
-  bool told = false;  // the daemon took it
+  bool told = false;  // the daemon accepted it
   std::string words;
 };
 
 class WorkReport {
  public:
-  // Nobody waits for a line that cannot be written once `abandon_fd` can be read.
+  // Once `abandon_fd` is readable, a line that cannot be written is dropped, not waited for.
   WorkReport(Console* console, OutputFormat output, int abandon_fd)
       : console_(console), output_(output), abandon_fd_(abandon_fd) {}
 
   Status TellJob(const JobView& job, const Verdict& verdict, const Delivery& delivery, Millis took);
 
-  // The daemon, or the way to it, failed; told the first time.
+  // The daemon or the connection failed; reported once until TellBack.
   void TellOutage(const Status& status);
   void TellBack();
 

@@ -1,10 +1,12 @@
-// cli/worker.h — `delayctl work`: leases jobs, has each handled, and says how it went.
+// cli/worker.h — `delayctl work`: leases jobs, has each one handled, and reports how it went.
 //
-// What:    as many slots as --concurrency, a thread and a connection each: lease one job, run the
-//          handler, keep the lease alive meanwhile, then ack, nack or bury. A daemon that is away
-//          is waited for, with one message. A lease that is lost stops its handler: the job is
-//          somebody else's now, and where that is another slot, it waits until the handler is gone.
-// Errors:  only what makes all further work senseless ends Run; all else is a line and a nack.
+// What:    --concurrency slots, each with a thread and a connection: lease one job, run its
+// handler,
+//          keep the lease alive meanwhile, then ack, nack or bury. A worker waits for a daemon that
+//          is away, with one message. A lost lease stops its handler: the job is somebody else's
+//          now, and if that is another slot, it waits until the handler is gone.
+// Errors:  only a failure that makes all further work pointless ends Run; others are a line and a
+//          nack.
 // Threads: Run blocks; Stop may be called from any thread, and is async-signal-safe.
 #pragma once
 
@@ -32,16 +34,16 @@ struct WorkOptions {
   MakeJobHandler make_handler;
   size_t concurrency = 1;
   std::optional<Millis> lease;            // default: each job's own
-  std::optional<uint64_t> count;          // stop after so many jobs
-  std::string client;                     // who works, for the jobs' history
+  std::optional<uint64_t> count;          // stop after this many jobs
+  std::string client;                     // the worker's name, for the jobs' history
   bool drain = false;                     // stop when no job is ready
   std::optional<Millis> handler_timeout;  // end it after this long
-  // One lease request. Short, because stopping waits for it: an answer that nobody reads would
-  // hold a job back for a whole lease.
+  // How long one lease request waits. Short, because a stop waits for it: an answer that nobody
+  // reads would hold a job back for a whole lease.
   Millis poll{2000};
   // Between asking a handler to end and killing it.
   Millis grace{5000};
-  // After one that could not be started, or not reach its receiver: for its job, and for the slot.
+  // How long the job and the slot rest after a handler could not start or not reach its receiver.
   Millis start_retry{1000};
 };
 
@@ -52,19 +54,19 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Until count or drain says so, or Stop.
+  // Returns when count or drain is fulfilled, or after Stop.
   Status Run();
 
-  // The first call: finish the running handlers. The second: end them and give the jobs back.
+  // The first call lets running handlers finish; the second ends them and gives their jobs back.
   void Stop();
 
   bool stopping() const { return stops_.load() > 0; }
 
   bool abandoning() const { return stops_.load() > 1; }
 
-  // Jobs that were done and of which the daemon could not be told, as far as we know: they are
-  // handed out again. A worker that serves until it is stopped has reported such jobs as they
-  // happened; there only those since Stop count.
+  // Jobs that were handled but whose outcome, as far as we know, did not reach the daemon: they
+  // will be handed out again. A worker that runs until it is stopped reports such jobs as they
+  // happen, so there only those since Stop count.
   uint64_t undelivered() const { return undelivered_.load(); }
 
  private:
@@ -74,7 +76,7 @@ class Worker {
   void GiveTurnBack();
   void CountUndelivered();
   void Fatal(const Status& status);
-  // Sleeps unless stopped; returns at once then.
+  // Sleeps; a stop ends the sleep at once.
   void Pause(Millis time) const;
   void ReportOutage(const Status& status);
 
@@ -83,7 +85,7 @@ class Worker {
   int stop_fd_ = -1;
   int abandon_fd_ = -1;
   WorkReport report_;
-  std::vector<int> wake_fds_;  // one a slot: of the second Stop, and of a job that it lost
+  std::vector<int> wake_fds_;  // one per slot: signals the second Stop, or that it lost its job
   JobsInHand in_hand_;
   std::atomic<int> stops_{0};
   std::atomic<uint64_t> turns_taken_{0};

@@ -19,11 +19,11 @@ namespace delayd::cli {
 
 class Worker::Slot {
  public:
-  // `wake_fd` can be read once the worker is stopped for the second time, and while another slot
-  // has been given this one's job.
+  // `wake_fd` is readable from the second stop of the worker on, and while another slot has been
+  // given this one's job.
   Slot(Worker* worker, std::unique_ptr<Api> api, int wake_fd);
 
-  // One job after another, until there are enough or the worker is stopped.
+  // Handles one job after another until the count is reached or the worker is stopped.
   void Run();
 
  private:
@@ -32,26 +32,26 @@ class Worker::Slot {
   Millis LeaseOf(const JobView& job) const { return options_.lease.value_or(job.lease); }
 
   std::optional<JobView> LeaseOne();
-  // Whether the queue has ready jobs that its caps let nobody have yet.
+  // Whether the queue has ready jobs that its caps hold back.
   bool HoldsBack();
-  // When its lease began, at the earliest.
+  // The earliest moment at which the job's lease can have begun.
   BootTime LeasedSince(const JobView& job, BootTime asked, Millis wait) const;
 
-  // Whether it was this worker's job still.
+  // Whether the job was still this worker's at the end.
   bool Work(const JobView& job);
   Verdict Handle(const JobView& job);
-  // Waits for the handler, keeping the lease. Without an action: the lease is lost.
+  // Waits for the handler and keeps the lease. A verdict without an action: the lease is lost.
   Verdict Watch(const JobView& job, JobRun* run);
   Verdict EndWhenWoken(const JobView& job, JobRun* run);
   Verdict EndWithoutLease(const Status& refusal, JobRun* run);
   void EndWithinLease(const JobView& job, JobRun* run);
   Millis TimeToEnd(const Status& refusal) const;
 
-  // Not OK: its lease may be over.
+  // Not OK: the lease may be over.
   Status KeepLease(const JobView& job);
   Status Extend(const JobView& job, std::optional<Millis> lease, Millis at_most);
 
-  // Tells the daemon.
+  // Tells the daemon the verdict.
   Delivery Finish(const JobView& job, const Verdict& verdict);
   Delivery Refused(const Status& status, const std::string& said, bool in_vain, bool answer_lost);
   void RestBeforeRetry(int tries);
@@ -61,7 +61,7 @@ class Worker::Slot {
   const WorkOptions& options_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<JobHandler> handler_;
-  BootTime lease_end_;  // of the job in hand, at the earliest
+  BootTime lease_end_;  // the earliest end of the lease of the job in hand
   int lease_tries_ = 0;
   bool drained_ = false;
   bool held_back_ = false;

@@ -1,7 +1,7 @@
-// cli/verbs/doctor_checks.h — what doctor looks at beside the daemon's own answers, and what it
-// makes of that: the socket, the disk, the connections, the clocks.
+// cli/verbs/doctor_checks.h — doctor's checks beyond the daemon's own answers: the socket, the
+// disk, the connections, the clocks.
 //
-// Errors:  none; what cannot be looked at is a finding.
+// Errors:  none; a check that cannot be made is a finding.
 // Threads: one owner.
 #pragma once
 
@@ -23,24 +23,25 @@ struct Finding {
   std::string cure = {};
 };
 
-// Whether it is there, and its user may use it.
+// Whether the socket exists and this user may connect to it.
 Finding CheckSocket(const std::string& path);
 
-// The disk of a directory here. `reserve`: below it the daemon takes no new jobs; none: it does not
-// tell.
+// The disk of a local directory. `reserve`: free space below which the daemon takes no new jobs;
+// none when it does not tell.
 Finding CheckDisk(const std::string& directory, std::optional<uint64_t> reserve);
-// As the daemon sees it, wherever its data lies. `files`: none: as many as there is space for.
+// The disk as the daemon sees it, wherever its data lies. `files`: how many more files it can hold;
+// none: as many as there is space for.
 Finding CheckDaemonsDisk(uint64_t free,
                          std::optional<uint64_t> files,
                          std::optional<uint64_t> reserve,
                          std::optional<uint64_t> log_bytes);
 
-// `page`: the daemon's metrics. None: they do not tell.
+// `page`: the daemon's metrics. None when they do not tell.
 std::optional<Finding> CheckConnections(std::string_view page);
 
-// Jobs are due by the daemon's clock, which is `ahead` of the one here. None: not by much.
+// Jobs are due by the daemon's clock, which is `ahead` of the local one; none if only by little.
 std::optional<Finding> CompareClocks(Millis ahead);
-// The clock here; `shown` is `now` for people.
+// The local clock; `shown` is `now` as people read it.
 Finding CheckClock(WallTime now, const std::string& shown);
 
 }  // namespace delayd::cli

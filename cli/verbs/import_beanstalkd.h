@@ -1,7 +1,7 @@
-// cli/verbs/import_beanstalkd.h — import --from-beanstalkd: moves the jobs of a beanstalkd here,
-// and tells what came of it.
+// cli/verbs/import_beanstalkd.h — import --from-beanstalkd: moves the jobs of a beanstalkd here and
+// reports the result.
 //
-// Errors:  kInvalidArgument "usage" before anything was moved; else with how to go on.
+// Errors:  kInvalidArgument "usage" before anything is moved; later errors say how to go on.
 // Threads: one owner.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace delayd::cli {
 
-// `retry_for`: how long a daemon that is away, or room, is waited for.
+// `retry_for`: how long to wait for a daemon that is away, or for room.
 StatusOr<ExitCode> ImportFromBeanstalkd(const std::string& address,
                                         Millis retry_for,
                                         Context* context);

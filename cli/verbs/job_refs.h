@@ -1,4 +1,4 @@
-// cli/verbs/job_refs.h — "ID... or --queue Q --key K", shared by the verbs about single jobs.
+// cli/verbs/job_refs.h — "ID... or --queue Q --key K", shared by the verbs that act on single jobs.
 //
 // Threads: one owner.
 #pragma once
@@ -39,8 +39,8 @@ class JobRefs {
   std::optional<std::string> key_;
 };
 
-// Calls the daemon once for each job, prints the jobs that came back (in words through `say` when a
-// table is asked for) and an error line for each other.
+// Calls the daemon once for each job. Prints each job that comes back (in words, by `say`, when the
+// output is a table), and an error line for each of the others.
 StatusOr<ExitCode> ForEachJob(const std::vector<JobRef>& jobs,
                               const std::function<StatusOr<JobView>(Api*, const JobRef&)>& call,
                               const std::function<void(const JobView&)>& say,

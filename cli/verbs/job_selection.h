@@ -1,11 +1,9 @@
-// cli/verbs/job_selection.h — the jobs that a change means: named one by one, or all that a filter
-// finds; and how a change of many is confirmed, carried out and told.
+// cli/verbs/job_selection.h — which jobs a change applies to: those named, or all that a filter
+// finds; and how a bulk change is confirmed, carried out and reported.
 //
-// What:    a change of many is a loop of steps, each one commit of the daemon. Stopped in the
-// middle, the same command does what is left.
-// Errors:  kInvalidArgument "usage" for contradictions, and for a filter without --yes where nobody
-// can be asked.
-// Threads: one owner.
+// What:    a bulk change is a loop of steps, each of them one commit of the daemon. If it is
+// stopped in the middle, the same command does the rest. Errors:  kInvalidArgument "usage" for
+// contradictions, and for a filter without --yes when nobody can be asked. Threads: one owner.
 #pragma once
 
 #include <optional>
@@ -25,21 +23,21 @@ namespace delayd::cli {
 
 class JobSelection {
  public:
-  // `states`: in which jobs can be changed so.
+  // `states`: the states in which a job can be changed this way.
   void Declare(Options* options, std::vector<JobState> states);
-  // For verbs that can insist on the state in which the job was read.
+  // For verbs that can require the job to be unchanged since it was read.
   void DeclareIfMatch(Options* options);
 
   const std::optional<std::string>& if_match() const { return if_match_; }
 
-  // Whether a filter was given, in place of ids or a key.
+  // Whether a filter was given instead of ids or a key.
   bool IsFilter() const;
   // The queue, when nothing but a queue was given.
   std::optional<std::string> WholeQueue() const;
   StatusOr<std::vector<JobRef>> ResolveRefs() const;
 
-  // `action` is what stands behind "/v1/jobs:"; `done` says it: "cancelled". `state`: of the jobs,
-  // where the filter names none; none: all.
+  // `action` is the word after "/v1/jobs:"; `done` its participle: "cancelled". `state`: which jobs
+  // to change if the filter names no state; none: all.
   StatusOr<ExitCode> ChangeMany(std::string_view action,
                                 std::string_view done,
                                 const protocol::RescheduleRequest& change,
@@ -53,7 +51,7 @@ class JobSelection {
     uint64_t changed = 0;
   };
 
-  // One after another.
+  // Applied one after another.
   using Filters = std::vector<protocol::JobFilterText>;
 
   StatusOr<protocol::JobFilterText> ResolveFilter() const;
@@ -63,7 +61,7 @@ class JobSelection {
                                  const protocol::RescheduleRequest& change,
                                  const Filters& filters,
                                  Context* context) const;
-  // That dead jobs are left, where the filter may have seemed to mean them.
+  // Tells that dead jobs were left alone, if the filter may have seemed to include them.
   void TellDead(Api* api, const protocol::JobFilterText& filter, Context* context) const;
   static Outcome RunSteps(Api* api,
                           std::string_view action,

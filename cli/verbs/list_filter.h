@@ -22,7 +22,7 @@ class ListFilter {
   protocol::JobFilterText filter_;
 };
 
-// What to ask for, one after another: dead jobs lie queue by queue.
+// The filters to ask for, one after another: dead jobs are stored queue by queue.
 StatusOr<std::vector<protocol::JobFilterText>> Expand(Api& api,
                                                       const protocol::JobFilterText& filter);
 

@@ -1,9 +1,9 @@
-// cli/verbs/queue_troubles.h — queues whose due jobs do not get to a worker.
+// cli/verbs/queue_troubles.h — finds queues whose due jobs do not reach a worker.
 //
-// What:    sums do not show them: a worker of one queue says nothing of another. What looks so at
-//          one moment is looked at again a second later, since between two jobs of a quick worker
-//          none is leased; what was handed out meanwhile and not acked has failed.
-// Errors:  those of the daemon.
+// What:    totals do not show them: a worker on one queue says nothing about another. A suspicious
+//          queue is looked at again a second later, because between two jobs of a quick worker none
+//          is leased. Jobs handed out meanwhile and not acked have failed.
+// Errors:  the daemon's.
 // Threads: one owner.
 #pragma once
 
@@ -24,7 +24,7 @@ struct QueueTroubles {
 
   std::vector<Trouble> worst;
   uint64_t others = 0;
-  uint64_t unknown = 0;  // how long their jobs have been due was not asked
+  uint64_t unknown = 0;  // queues for which we did not ask how long their jobs have been due
 };
 
 // `waiting`: lease requests that wait for a job of any queue.
