@@ -27,8 +27,8 @@ std::string JobTarget(const JobRef& job) {
   return QueueTarget(key.queue) + "/jobs/by-key/" + protocol::PercentEncode(key.key);
 }
 
-// An answer that cannot be read is not the user's fault. Nor does it pass by itself: another server
-// may listen there.
+// An unreadable answer is not the user's fault, and it will not pass by itself: another server may
+// be listening there.
 Status NotUnderstood(std::string_view method, const std::string& why) {
   const std::string message =
       "the daemon's answer is not understood: " + why +
@@ -46,8 +46,8 @@ bool IsDone(const protocol::HttpResponse& response) {
   return response.status / 100 == 2 && protocol::IsDelayds(response.status, response.body);
 }
 
-// What delayd did not write comes from a proxy, which may have passed the request on and lost the
-// answer, unless it says that it let nothing through.
+// A refusal that delayd did not write comes from a proxy. It may have passed the request on and
+// lost the answer, unless it says that it let nothing through.
 Status Refusal(std::string_view method, const protocol::HttpResponse& response) {
   Status status = protocol::ParseProblem(response.status, response.body, response.location);
   const bool refused = response.status < 500 && (status.code() == StatusCode::kPermissionDenied ||
@@ -116,7 +116,7 @@ StatusOr<protocol::EnqueuedJob> Api::Enqueue(const JobSpec& spec) {
     return Refusal("POST", response);
   }
   DELAYD_ASSIGN_OR_RETURN(JobView job, Understood("POST", protocol::ParseJob(response.body)));
-  // One job says it by the status of the answer.
+  // For a single job the HTTP status tells whether it existed.
   return protocol::EnqueuedJob{.job = std::move(job), .existed = response.status == 200};
 }
 
@@ -247,7 +247,7 @@ StatusOr<std::vector<protocol::ForecastStep>> Api::Forecast(const ForecastQuery&
 }
 
 StatusOr<std::vector<protocol::QueueCounts>> Api::Queues() {
-  // By pages: others wait while the daemon writes one down, and there may be 100,000 queues.
+  // In pages: other clients wait while the daemon writes one, and there may be 100,000 queues.
   std::vector<protocol::QueueCounts> queues;
   std::string cursor;
   do {
@@ -287,7 +287,7 @@ Status Api::FixTimes(std::initializer_list<std::optional<std::string>*> texts) {
   for (std::optional<std::string>* text : texts) {
     const StatusOr<Millis> duration = protocol::ParseDuration(text->value_or(""));
     if (!duration.ok()) {
-      continue;  // a time
+      continue;  // a time, or unset
     }
     if (!now) {
       DELAYD_ASSIGN_OR_RETURN(now, Time());
@@ -332,7 +332,7 @@ StatusOr<protocol::Health> Api::Readiness() {
   return HealthAt("/readyz");
 }
 
-// A daemon that is not well says so with 503, and why.
+// A daemon that is not well answers 503 and says why.
 StatusOr<protocol::Health> Api::HealthAt(std::string_view target) {
   DELAYD_ASSIGN_OR_RETURN(const protocol::HttpResponse response, Exchange("GET", target));
   StatusOr<protocol::Health> health = protocol::ParseHealth(response.body);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array<std::string_view, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
 
-// Something is never drawn as nothing.
+// A value above zero is always drawn as something.
 std::string DrawBar(uint64_t value, uint64_t largest, size_t width, bool utf8) {
   if (value == 0 || largest == 0) {
     return "";
@@ -42,7 +42,7 @@ std::string DrawBars(const std::vector<Bar>& bars, size_t width, bool utf8) {
     text_width = std::max(text_width, DisplayWidth(bar.text));
     largest = std::max(largest, bar.value);
   }
-  // Two gaps of two columns, and a last column that some terminals wrap at.
+  // Two gaps of two columns, and the last column, at which some terminals wrap.
   const size_t taken = label_width + text_width + 5;
   const size_t room = width > taken ? width - taken : 1;
   std::string out;

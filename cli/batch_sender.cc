@@ -23,7 +23,7 @@ void BatchSender::Start(std::string body, size_t lines, int give_up_fd) {
       return;
     }
   } catch (const std::system_error&) {
-    // Under a limit of processes; one batch after another is an import as well.
+    // A limit on processes was reached; sending one batch after another works as well.
   }
   answers_.push_back(std::async(std::launch::deferred, send));
   answers_.back().wait();

@@ -11,11 +11,11 @@
 namespace delayd::cli {
 namespace {
 
-// Reserved at a time: few enough to be done before a time to run of a second is over.
+// Jobs reserved at a time: few enough to move them all within a time to run of one second.
 constexpr size_t kBatchJobs = 200;
 constexpr size_t kRequestBytes = size_t{4} << 20;
 
-// No more than the longest delay: what stands there is the source's word.
+// Capped at the longest delay, because the source may say anything.
 Millis Seconds(std::string_view stats, std::string_view key) {
   constexpr uint64_t kMost = limits::kDelayMsMax / 1000;
   return Millis(int64_t{1000} * std::min(beanstalk::StatsNumber(stats, key), kMost));
@@ -26,15 +26,15 @@ Status Unexpected(std::string_view command, const beanstalk::ServerReply& reply)
                   "'; is it a beanstalkd?");
 }
 
-// An answer that was lost leaves it open.
+// A lost answer leaves open whether the job was enqueued.
 bool MayBeHere(const Status& enqueued) {
   return enqueued.ok() || enqueued.code() == StatusCode::kUnknown;
 }
 
 }  // namespace
 
-// Drained into itself it would never end, and its jobs would lose their keys. A delete-key without
-// a key does nothing anywhere: delayd knows the verb and finds fault with the rest.
+// Draining delayd into itself would never end, and its jobs would lose their keys. A delete-key
+// without a key does nothing on any server, but delayd knows the verb and answers BAD_FORMAT.
 Status BeanstalkdImport::RefuseDelayd() {
   constexpr std::string_view kProbe = "delete-key ";
   DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply reply, source_->Call(kProbe));
@@ -89,7 +89,7 @@ Status BeanstalkdImport::WatchAllTubes() {
 Status BeanstalkdImport::Run() {
   DELAYD_RETURN_IF_ERROR(Begin());
   const Status passed = PassUntilDone();
-  // Whatever has ended it: the source may be well.
+  // Whatever ended the passes, the source may still be reachable.
   const Status put_back = set_aside_.PutBack();
   counts_.too_large = set_aside_.size();
   DELAYD_RETURN_IF_ERROR(passed);
@@ -109,7 +109,7 @@ Status BeanstalkdImport::PassUntilDone() {
     if (moved() > moved_before) {
       continue;
     }
-    // Only what finds no room is left to move.
+    // All that is left to move are jobs that find no room.
     if (full_.empty()) {
       return OkStatus();
     }
@@ -120,8 +120,8 @@ Status BeanstalkdImport::PassUntilDone() {
   }
 }
 
-// One pass misses what comes while it goes on: jobs of tubes that are new, delayed ones of a paused
-// tube whose time has come, those that a worker gives back.
+// A pass misses what turns up during it: jobs in new tubes, delayed jobs of a paused tube that fall
+// due, jobs that a worker gives back.
 Status BeanstalkdImport::Pass() {
   full_.clear();
   DELAYD_RETURN_IF_ERROR(WatchAllTubes());
@@ -131,12 +131,12 @@ Status BeanstalkdImport::Pass() {
       continue;
     }
     DELAYD_RETURN_IF_ERROR(PauseAsThere(tube));
-    // The ready ones of a tube that is paused are not given to a reserve.
+    // A reserve does not get the ready jobs of a paused tube.
     for (const Which which : {Which::kReady, Which::kDelayed, Which::kBuried}) {
       DELAYD_RETURN_IF_ERROR(DrainHeads(tube, which));
     }
   }
-  // What became ready meanwhile.
+  // Jobs that became ready meanwhile.
   return DrainReady();
 }
 
@@ -149,13 +149,13 @@ JobSpec BeanstalkdImport::SpecOf(uint64_t id, std::string_view stats, std::strin
   spec.lease = std::clamp(Seconds(stats, "ttr"), Millis(1000), Millis(limits::kLeaseMsMax));
   spec.max_attempts = 0;
   spec.payload = std::move(body);
-  // The key stands for that job, whatever has become of it there: its delay goes on, and a worker
-  // may have changed its state and priority, when a second run finds it.
+  // The fingerprint covers only the key, which identifies the job whatever has become of it: when a
+  // second run finds it, its delay has run on, and a worker may have changed state and priority.
   spec.past = std::make_shared<JobPast>();
   spec.past->fingerprint = Fingerprint(spec.key);
   const std::string_view state = field("state");
   spec.buried = state == "buried";
-  if (spec.buried) {  // why, that server does not say
+  if (spec.buried) {  // the source does not say why
     spec.past->last_error = "buried in beanstalkd";
   }
   if (state == "delayed") {
@@ -166,7 +166,7 @@ JobSpec BeanstalkdImport::SpecOf(uint64_t id, std::string_view stats, std::strin
 }
 
 Status BeanstalkdImport::DrainReady() {
-  // The last one cannot be ignored.
+  // Stops when all tubes are full: the last watched tube cannot be ignored.
   while (full_.size() < tubes_.size()) {
     for (size_t i = 0; i < kBatchJobs; ++i) {
       source_->Add("reserve-with-timeout 0");
@@ -191,7 +191,7 @@ Status BeanstalkdImport::DrainReady() {
     std::vector<Found> jobs;
     for (size_t i = 0; i < ids.size(); ++i) {
       DELAYD_ASSIGN_OR_RETURN(beanstalk::ServerReply stats, source_->Read());
-      if (stats.word() == "OK") {  // else its time ran out, and it was worked on and deleted
+      if (stats.word() == "OK") {  // else its time to run ran out, and a worker did and deleted it
         JobSpec spec = SpecOf(ids[i], stats.body, std::move(bodies[i]));
         spec.due = DueAfter{};
         spec.buried = false;
@@ -204,8 +204,8 @@ Status BeanstalkdImport::DrainReady() {
   return OkStatus();
 }
 
-// What is not to be worked there now is not to be worked here either. A tube without jobs to move
-// is left alone.
+// Jobs that are paused at the source must not be handed out here either. A tube without jobs to
+// move is left alone.
 Status BeanstalkdImport::PauseAsThere(const std::string& tube) {
   for (;;) {
     DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply stats,
@@ -227,7 +227,7 @@ Status BeanstalkdImport::PauseAsThere(const std::string& tube) {
   }
 }
 
-// Unless it is paused for longer already.
+// Pauses the queue here, unless it is already paused for longer.
 Status BeanstalkdImport::PauseHere(const std::string& tube, Millis left) {
   const StatusOr<protocol::QueueCounts> here = api_->Queue(tube);
   if (!here.ok() && here.status().code() != StatusCode::kNotFound) {
@@ -253,14 +253,14 @@ Status BeanstalkdImport::DrainHeads(const std::string& tube, Which which) {
   heads_too_large_ = 0;
   for (;;) {
     DELAYD_ASSIGN_OR_RETURN(const bool more, TakeHead(which));
-    // All that are too large one after another: there is nothing behind them.
+    // More consecutive heads are too large than jobs are set aside: we have gone round them all.
     if (!more || heads_too_large_ > set_aside_.size() || full_.contains(tube)) {
       return OkStatus();
     }
   }
 }
 
-// The first of its kind. False: there is none.
+// Moves the first job of its kind. False when there is none.
 StatusOr<bool> BeanstalkdImport::TakeHead(Which which) {
   constexpr std::string_view kPeek[] = {"peek-ready", "peek-delayed", "peek-buried"};
   constexpr std::string_view kState[] = {"ready", "delayed", "buried"};
@@ -276,11 +276,11 @@ StatusOr<bool> BeanstalkdImport::TakeHead(Which which) {
   const std::string number = std::to_string(id);
   DELAYD_ASSIGN_OR_RETURN(beanstalk::ServerReply stats, source_->Call("stats-job " + number));
   if (beanstalk::StatsField(stats.body, "state") != kState[kind]) {
-    return true;  // it has moved on: look again
+    return true;  // its state has changed: look again
   }
   if (which == Which::kReady) {
-    // A paused tube gives nothing to a reserve, but this one by its id. A server without
-    // reserve-job deletes it all the same.
+    // A paused tube gives nothing to a reserve, but a job by its id to reserve-job. A server
+    // without reserve-job deletes a ready job all the same.
     DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply reserved,
                             source_->Call("reserve-job " + number));
     if (reserved.word() == "NOT_FOUND") {
@@ -294,7 +294,7 @@ StatusOr<bool> BeanstalkdImport::TakeHead(Which which) {
   return true;
 }
 
-// Here first, durably; then it is deleted there.
+// Enqueues jobs here, durably, and only then deletes them at the source.
 Status BeanstalkdImport::Move(std::vector<Found> jobs) {
   for (Found& job : jobs) {
     job.too_large = set_aside_.Holds(job.id);
@@ -341,8 +341,8 @@ Status BeanstalkdImport::Delete(std::span<const Found> jobs) {
   return OkStatus();
 }
 
-// Held while there is no room here, their time would run out in the middle of a later try. Those
-// that are not reserved the source does not find.
+// If we held jobs until there is room here, their time to run would end in the middle of a later
+// try. Jobs that are not reserved make the source answer NOT_FOUND, which is ignored.
 Status BeanstalkdImport::GiveBack(std::span<const Found> jobs) {
   size_t released = 0;
   for (const Found& job : jobs) {
@@ -363,7 +363,7 @@ Status BeanstalkdImport::WaitFor(const Status& why) {
   return again ? OkStatus() : why;
 }
 
-// As many of them as go into one request, or as find room here before one must wait; tells how
+// Enqueues as many jobs as fit into one request, or as find room before one must wait; returns how
 // many.
 StatusOr<size_t> BeanstalkdImport::EnqueueSome(std::span<Found> jobs, Status* why_later) {
   std::string lines;
@@ -384,7 +384,7 @@ StatusOr<size_t> BeanstalkdImport::EnqueueSome(std::span<Found> jobs, Status* wh
     *why_later = enqueued.status();
     return size_t{0};
   }
-  // Many may never find room together: one by one they take what there is.
+  // A batch may never find room as a whole, so its jobs take what room there is one by one.
   if (enqueued.status().reason() != "key_conflict" && !IsTooLarge(enqueued.status()) &&
       !NeedsRoom(enqueued.status())) {
     return enqueued.status();
@@ -405,8 +405,8 @@ StatusOr<size_t> BeanstalkdImport::EnqueueSome(std::span<Found> jobs, Status* wh
   return count;
 }
 
-// A conflict is the job of an earlier run, to which somebody here gave other content: the key names
-// no other.
+// A key conflict means that an earlier run enqueued the job and somebody here has changed its
+// content: the key identifies no other job.
 Status BeanstalkdImport::EnqueueOne(Found* job) {
   const auto enqueued = api_->EnqueueLines(protocol::JobSpecToJson(job->spec) + "\n", 1);
   job->too_large = IsTooLarge(enqueued.status());
@@ -423,7 +423,7 @@ Status BeanstalkdImport::EnqueueOne(Found* job) {
   return OkStatus();
 }
 
-// The rest of its tube would find no room either: this pass goes around it.
+// The rest of the tube would find no room either, so this pass skips it.
 Status BeanstalkdImport::PutOff(Found* job, const Status& why) {
   job->later = true;
   if (!full_.insert(job->spec.queue).second) {

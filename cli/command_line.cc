@@ -42,7 +42,7 @@ void AddOptions(const Options& options, CLI::App* app, Status* error) {
   }
 }
 
-// With the arguments, whose names are in capitals.
+// Includes the arguments, whose names are in capitals.
 std::vector<std::string_view> LongNames(const Options& own, const Options& global) {
   std::vector<std::string_view> names = {"--help"};
   for (const Options* options : {&own, &global}) {
@@ -71,7 +71,7 @@ Status Unexpected(const std::string& word, const std::vector<std::string_view>& 
   return UsageError("unknown option " + Quoted(name) + Suggestion(name, names));
 }
 
-// "-key order:1", where --key was meant: the parser would take it for -k with the value "ey".
+// Refuses "-key order:1" for --key: the parser would take it for -k with the value "ey".
 Status CheckDashes(const std::vector<std::string>& words,
                    const Options& own,
                    const Options& global,
@@ -97,14 +97,14 @@ Status RunParser(CLI::App* app,
                  std::vector<std::string> words,
                  const std::vector<std::string_view>& names,
                  bool* asks_for_help) {
-  // It takes its words from the back.
+  // CLI11 takes its words from the back.
   std::reverse(words.begin(), words.end());
   try {
     app->parse(words);
   } catch (const CLI::CallForHelp&) {
     *asks_for_help = true;
   } catch (const CLI::ExtrasError&) {
-    // Behind "--" nothing is an option.
+    // After "--" nothing is an option.
     const std::vector<std::string> left = app->remaining();
     return left.front() == "--" && left.size() > 1 ? UnexpectedArgument(left[1], names)
                                                    : Unexpected(left.front(), names);
@@ -120,7 +120,7 @@ Status RunParser(CLI::App* app,
   return OkStatus();
 }
 
-// Cuts off --exec and all behind it, which is somebody else's command line.
+// Cuts off --exec and everything after it, which is another program's command line.
 void TakeRest(const Options& options, std::vector<std::string>* words) {
   if (options.rest() == nullptr) {
     return;
@@ -146,7 +146,7 @@ Status ParseVerb(Verb* verb,
                  std::vector<std::string> words,
                  LocalClock clock,
                  Invocation* invocation) {
-  // Times are read while options are, so this one goes before. Behind "--" it is a payload.
+  // Times are read while options are parsed, so look for --utc first. After "--" it is a payload.
   const auto end = std::find(words.begin(), words.end(), "--");
   if (std::find(words.begin(), end, "--utc") != end) {
     clock.zone = cctz::utc_time_zone();
@@ -206,7 +206,7 @@ Status OnlyGlobalOptions(std::vector<std::string> words) {
   return bad_value;
 }
 
-// What was taken for an unknown verb may be the value of an option that is not known here.
+// What looks like an unknown verb may be the value of an option that only a verb has.
 Status CheckBeforeVerb(const std::vector<std::string>& words) {
   const Status status = OnlyGlobalOptions(words);
   const bool is_told = status.ok() || status.message().find("did you mean") != std::string::npos;
@@ -214,7 +214,7 @@ Status CheckBeforeVerb(const std::vector<std::string>& words) {
                  : UsageError(status.message() + "; a verb's own options stand behind the verb");
 }
 
-// Without a verb there is help, the version, or a mistake.
+// Without a verb, the words ask for help or the version, or are a mistake.
 StatusOr<Invocation> WithoutVerb(const std::vector<std::string>& words,
                                  const std::vector<std::unique_ptr<Verb>>& verbs) {
   Invocation invocation;
@@ -231,7 +231,8 @@ StatusOr<Invocation> WithoutVerb(const std::vector<std::string>& words,
   return invocation;
 }
 
-// Whether the next word is its value. Of several letters, "-qo", the last one may have one.
+// Whether the next word is this option's value. In a bundle such as "-qo" only the last may take
+// one.
 bool WantsValue(const Options& options, const std::string& word) {
   const bool is_bundle = word.size() > 2 && word[0] == '-' && word[1] != '-';
   const Option* option = options.Find(word);

@@ -11,7 +11,7 @@
 namespace delayd::cli {
 namespace {
 
-// bash takes "--queue=or" and "unix:/x" apart at the signs; the others leave them whole.
+// bash splits "--queue=or" and "unix:/x" at the signs; the other shells leave them whole.
 std::vector<std::string> JoinAtSigns(const std::vector<std::string>& words, bool* split) {
   std::vector<std::string> joined;
   for (size_t i = 0; i < words.size(); ++i) {
@@ -82,8 +82,8 @@ class Completer {
  private:
   const Option* Find(std::string_view name) const { return FindOption(own_, globals_, name); }
 
-  // Fills in what the words before say: the global options tell how the daemon is reached. Ends
-  // with the option whose value is being typed as a word of its own, if there is one.
+  // Applies the words before the cursor: the global options tell how to reach the daemon. If the
+  // word being typed is an option's value, that option is left in waiting_.
   void Read(const std::vector<std::string>& before) {
     for (const std::string& word : before) {
       if (waiting_ != nullptr) {
@@ -108,7 +108,7 @@ class Completer {
     }
   }
 
-  // Behind --exec stands somebody else's command.
+  // What follows --exec is another program's command line.
   bool IsBehindRest(const std::vector<std::string>& before) const {
     return own_.rest() != nullptr &&
            std::any_of(before.begin(), before.end(), [this](const std::string& word) {
@@ -162,7 +162,7 @@ class Completer {
     }
   }
 
-  // The one whose turn it is: behind the last there is nothing to offer.
+  // Offers the positional whose turn it is; after the last there is nothing to offer.
   void Positional() {
     size_t others = arguments_ - 1;  // the verb is one
     for (const Option& option : own_.all()) {

@@ -18,7 +18,7 @@
 namespace delayd::cli {
 namespace {
 
-// Without what Bold adds; all other control bytes are escaped.
+// The width without the sequences that Bold adds; all other control bytes are escaped.
 size_t PlainWidth(std::string_view line) {
   size_t width = 0;
   while (!line.empty()) {
@@ -88,7 +88,8 @@ void Console::Draw(std::string_view text) {
   Tell(text);
 }
 
-// A disk that was full for one line may have room for the next: a worker writes for months.
+// Clears an earlier failure: a worker writes for months, and a disk that was full for one line may
+// have room for the next.
 void Console::Tell(std::string_view text) {
   err_.clear();
   err_ << text << std::flush;
@@ -109,7 +110,7 @@ void Console::MeasureScreen() {
 
 std::string Console::FitToScreen(std::string_view text) const {
   std::vector<std::string_view> lines;
-  std::vector<size_t> rows;  // of the screen, up to the end of each line
+  std::vector<size_t> rows;  // screen rows used up to the end of each line
   size_t used = 0;
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
@@ -118,7 +119,7 @@ std::string Console::FitToScreen(std::string_view text) const {
     rows.push_back(used);
     text.remove_prefix(std::min(line.size() + 1, text.size()));
   }
-  // The cursor has the last row.
+  // The last row is the cursor's.
   const size_t room = traits_.height == 0 ? SIZE_MAX : std::max<size_t>(traits_.height, 3) - 1;
   size_t shown = lines.size();
   while (shown > 0 && rows[shown - 1] + (shown < lines.size() ? 1 : 0) > room) {
@@ -135,7 +136,7 @@ std::string Console::FitToScreen(std::string_view text) const {
 
 void Console::View(const std::function<void()>& print) {
   std::stringbuf view;
-  // To change the buffer forgets a failure.
+  // Changing the buffer clears a failure.
   const std::ios::iostate state = out_.rdstate();
   std::streambuf* real = out_.rdbuf(&view);
   print();
@@ -146,7 +147,7 @@ void Console::View(const std::function<void()>& print) {
     return;
   }
   MeasureScreen();
-  // From the top, then whatever was below.
+  // Cursor to the top left, then clear the screen.
   out_ << "\x1b[H\x1b[2J" << FitToScreen(view.view());
 }
 

@@ -9,7 +9,7 @@
 namespace delayd::cli {
 namespace {
 
-// Of its ABI, the same in all that it was built with (OpenSSL, GnuTLS) and on all distributions.
+// The name of its ABI, the same for every TLS library (OpenSSL, GnuTLS) and on all distributions.
 constexpr const char* kCurl = "libcurl.so.4";
 
 Status CannotLoad() {
@@ -26,7 +26,7 @@ class Functions {
 
   template <typename Function>
   void Find(const char* name, Function* function) {
-    // POSIX has it that a function's address can be kept so.
+    // POSIX guarantees that a function's address survives this cast.
     *function = reinterpret_cast<Function>(dlsym(library_, name));
     if (*function == nullptr && status_.ok()) {
       status_ = CannotLoad();

@@ -28,7 +28,7 @@ Status CheckProgram(const std::string& path) {
              : PermissionDenied("it is not executable; run chmod +x on it");
 }
 
-// By itself, or in PATH.
+// Looks the command up as a path, or in PATH.
 Status FindProgram(const std::string& command) {
   if (command.find('/') != std::string::npos) {
     return CheckProgram(command);
@@ -43,7 +43,7 @@ Status FindProgram(const std::string& command) {
   const std::string path = std::string(set == nullptr ? "/usr/bin:/bin" : set) + ":";
   for (size_t begin = 0, end = 0; (end = path.find(':', begin)) != std::string::npos;
        begin = end + 1) {
-    // An empty one is the current directory.
+    // An empty entry is the current directory.
     const std::string directory = begin == end ? "." : path.substr(begin, end - begin);
     const Status found = CheckProgram(directory + "/" + command);
     if (found.ok()) {

@@ -31,13 +31,13 @@ ExitCode ExitCodeOf(const Status& status) {
     case StatusCode::kFailedPrecondition:
       return kExitRefused;
     case StatusCode::kResourceExhausted:
-      // Too large is wrong input; full or busy is the daemon's trouble.
+      // Too large is the caller's mistake; full or busy is the daemon's trouble.
       return IsTooLarge(status) ? kExitUsage : kExitFailed;
     case StatusCode::kUnavailable:
       if (status.reason() == "interrupted") {
         return kExitInterrupted;
       }
-      // A disk that fails is nothing that a daemon which comes back mends.
+      // A failing disk is not cured by waiting for the daemon to come back.
       return status.reason() == "storage_io" ? kExitFailed : kExitUnreachable;
     case StatusCode::kUnknown:
       // Not kExitUnreachable: a script may take that for "nothing happened, try again".

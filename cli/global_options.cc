@@ -41,7 +41,7 @@ std::optional<OutputFormat> ParseJsonFormat(std::string_view output) {
 StatusOr<Globals> ApplyGlobals(const GlobalValues& values) {
   Globals globals = values.globals;
   if (globals.timeout == Millis(0)) {
-    // Many a program means "never" by it; here a change was sent, and its answer not read.
+    // Many programs take 0 for "never"; here a change would be sent and its answer not read.
     return UsageError("--timeout: 0 would give up before any answer; give a longer time");
   }
   const std::string output = values.output.value_or("table");

@@ -24,17 +24,17 @@ namespace delayd::cli {
 namespace {
 
 constexpr size_t kErrorTailBytes = 2048;
-// So much fits into a pipe where poll says that there is room: PIPE_BUF.
+// PIPE_BUF: this much fits into a pipe when poll says that it has room.
 constexpr size_t kPassBytesMax = 4096;
-// What is read at a time of a handler that writes without end: a full pipe.
+// The most to read at a time from a handler that never stops writing: a full pipe.
 constexpr size_t kDrainBytesMax = size_t{64} << 10;
-// A log that is slow gets the last words of a handler; one that is stuck does not hold its ack.
+// A slow log still gets a handler's last output; a stuck one does not delay its ack.
 constexpr int kLastWordsMs = 500;
-// Nothing tells when the last of a group is gone.
+// Nothing signals that the last process of a group is gone, so we poll.
 constexpr Millis kLookAtGroupEvery{20};
 
-// Whether our stderr can be written to: a stopped terminal or a pager takes nothing, and whoever
-// waited for it could neither keep the lease nor see a timeout or a signal.
+// Whether our stderr can be written to. A stopped terminal or a pager takes nothing, and while
+// waiting for it we could neither keep the lease nor notice a timeout or a signal.
 bool StderrTakes(int wait_ms = 0) {
   pollfd entry{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   return poll(&entry, 1, wait_ms) != 0;
@@ -43,7 +43,7 @@ bool StderrTakes(int wait_ms = 0) {
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (const std::string& text : texts) {
-    // posix_spawn takes char* and does not write.
+    // posix_spawn takes char* but does not write to it.
     pointers.push_back(const_cast<char*>(text.c_str()));
   }
   pointers.push_back(nullptr);
@@ -54,7 +54,7 @@ std::vector<char*> EnvironmentOf(const std::vector<std::string>& extra) {
   std::vector<char*> pointers = Pointers(extra);
   pointers.pop_back();
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    // A worker's own DELAYD_ variables must not stand in for the job's.
+    // The worker's own DELAYD_ variables must not hide the job's.
     const std::string_view text(*entry);
     const bool replaced = std::any_of(extra.begin(), extra.end(), [&](const std::string& own) {
       return text.starts_with(std::string_view(own).substr(0, own.find('=') + 1));
@@ -92,7 +92,7 @@ struct Pipe {
   static int Release(int* fd) {
     const int released = *fd;
     *fd = -1;
-    // The worker's ends must not block it; the handler's ends are ordinary.
+    // Non-blocking for the worker's ends; the handler's ends are ordinary.
     fcntl(released, F_SETFL, O_NONBLOCK);
     return released;
   }
@@ -113,8 +113,8 @@ std::string CannotWait(int error) {
                             : "");
 }
 
-// What no later start mends by itself, as want of memory, of processes or of files may pass, and a
-// program that is being written.
+// Errors that a later start will meet again. A shortage of memory, processes or files may pass, and
+// so may a program file that is being written.
 bool FailsForGood(int error) {
   switch (error) {
     case ENOENT:
@@ -133,9 +133,9 @@ bool FailsForGood(int error) {
   }
 }
 
-// A session of its own, and so a group: a timeout reaches its children and Ctrl-C does not. In ours
-// whoever reads the terminal would be stopped, for ever; so it cannot be opened. And signals as a
-// program expects them.
+// Starts the command in a session, and so a process group, of its own: a timeout reaches all its
+// processes, and Ctrl-C none. In our session a process that reads the terminal would be stopped for
+// ever; in its own it has no terminal to open. Signals are reset to what a program expects.
 int Spawn(pid_t* pid,
           const std::vector<std::string>& command,
           const std::vector<std::string>& environment,
@@ -239,7 +239,7 @@ void Handler::FeedPayload() {
       return;
     }
     if (count < 0 && errno != EINTR) {
-      // It closed its stdin, or is gone: it knows what it needs.
+      // It has closed its stdin or exited; it need not read its payload.
       break;
     }
     payload_written_ += count > 0 ? static_cast<size_t>(count) : 0;
@@ -262,8 +262,8 @@ void Handler::PassOn(std::string_view text, bool to_end) {
   }
 }
 
-// Line by line, so that what other handlers write, and what is told of jobs, does not come into the
-// middle of one. A line that is too long is passed on in parts.
+// Passes whole lines on, so that the output of other handlers and our own messages do not end up in
+// the middle of one. A line that is too long is passed on in parts.
 void Handler::PassOnLines(bool to_end) {
   size_t end = line_.find_last_of("\r\n") + 1;
   if (end == 0 && line_.size() == kPassBytesMax) {
@@ -273,7 +273,8 @@ void Handler::PassOnLines(bool to_end) {
   line_.erase(0, end);
 }
 
-// So that what is told of the job next begins a line, where people and their tools look for it.
+// Ends an open line, so that our next message about the job begins a line, where people and tools
+// look for it.
 void Handler::EndLine() {
   if (in_line_ || !line_.empty()) {
     PassOn(line_ + '\n', true);
@@ -281,7 +282,7 @@ void Handler::EndLine() {
   }
 }
 
-// `to_end`: nothing is left behind for a stderr that is stuck; only the tail has it then.
+// `to_end`: reads everything even if our stderr is stuck; then only the tail keeps it.
 void Handler::DrainErrors(bool to_end) {
   std::array<char, kPassBytesMax> buffer{};
   for (size_t bytes = 0; error_fd_ >= 0 && bytes < kDrainBytesMax && (to_end || StderrTakes());) {
@@ -296,7 +297,7 @@ void Handler::DrainErrors(bool to_end) {
       CloseFd(&error_fd_);
       return;
     }
-    // Passed on line by line as it comes: the worker's log is where people look first.
+    // Passed on at once, because people look into the worker's log first.
     line_.append(buffer.data(), static_cast<size_t>(count));
     PassOnLines(to_end);
     bytes += static_cast<size_t>(count);
@@ -312,7 +313,7 @@ void Handler::Reap() {
   pid_t reaped = -1;
   while ((reaped = waitpid(pid_, &status, 0)) < 0 && errno == EINTR) {
   }
-  // Without a status it would count as done, and its job as acked.
+  // Without a status it would look like exit 0, and its job would be acked.
   DELAYD_CHECK(reaped == pid_);
   pid_ = -1;
   if (WIFEXITED(status)) {
@@ -320,7 +321,7 @@ void Handler::Reap() {
   } else {
     term_signal_ = WTERMSIG(status);
   }
-  // What it wrote before it went; children that outlive it may hold the pipe open.
+  // Read what it wrote before it exited; children that outlive it may hold the pipe open.
   DrainErrors(true);
   CloseFd(&pid_fd_);
   CloseFd(&payload_fd_);
@@ -371,7 +372,7 @@ void Handler::Signal(int signal) {
 }
 
 bool Handler::IsAlive(pid_t group) const {
-  // The first process of a container is given its orphans, and the dead count until they are taken.
+  // As the first process of a container we inherit its orphans, and zombies count until reaped.
   while (pid_ <= 0 && waitpid(-group, nullptr, WNOHANG) > 0) {
   }
   return kill(-group, 0) == 0 || errno != ESRCH;
@@ -384,10 +385,10 @@ void Handler::End(Millis grace) {
   const SystemClock clock;
   const pid_t group = pid_;
   const BootTime until = clock.Sample().boot + grace;
-  ending_ = true;  // a write to a closed pipe would end those who tidy up
+  ending_ = true;  // keeps the pipe open: SIGPIPE would kill processes that clean up
   Signal(SIGTERM);
   Wait(until, -1);
-  // While one of it lives no other group can get its number.
+  // While one of its processes lives, no other group can get its id.
   while (IsAlive(group) && clock.Sample().boot < until) {
     Wait(std::min(until, clock.Sample().boot + kLookAtGroupEvery), -1);
   }

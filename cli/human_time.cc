@@ -26,7 +26,7 @@ std::string RoughDuration(Millis duration) {
   while (rest < kUnits[largest].millis) {
     ++largest;
   }
-  // To the nearest of the second unit: what was asked for as 2h is not to read 1h 59m.
+  // Rounded to the second unit, so that what was given as 2h does not read 1h 59m.
   const int64_t precision = largest + 1 < kUnits.size() ? kUnits[largest + 1].millis : 1000;
   rest = (rest + precision / 2) / precision * precision;
   std::string out;

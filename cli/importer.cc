@@ -12,14 +12,14 @@ std::string LineName(uint64_t number) {
   return "line " + std::to_string(number);
 }
 
-// The daemon found fault with what was sent, not with itself.
+// The daemon objects to what was sent; the failure is not its own.
 bool IsAboutALine(const Status& status) {
   return status.code() == StatusCode::kInvalidArgument ||
          status.code() == StatusCode::kAlreadyExists ||
          status.code() == StatusCode::kFailedPrecondition || IsTooLarge(status);
 }
 
-// The daemon advises a field of its API; here that is a member of the line.
+// The daemon's advice names a field of its API; here that is a member of the line.
 std::string OfALine(std::string message) {
   constexpr std::string_view kField = "enqueue with on_conflict";
   if (const size_t at = message.rfind(kField); at != std::string::npos) {
@@ -54,7 +54,7 @@ Status Importer::AddLine(uint64_t number, std::string_view text) {
 }
 
 Status Importer::AddBadLine(uint64_t number, const Status& why) {
-  // What stands before it is enqueued first: that is what the message will say.
+  // Everything before it is enqueued first, as the message will say.
   DELAYD_RETURN_IF_ERROR(Flush());
   return LeaveOut(number, why);
 }
@@ -89,7 +89,7 @@ Status Importer::StartBatch() {
   } else if (sender_.full()) {
     DELAYD_RETURN_IF_ERROR(Settle());
   }
-  // What became of a line that would be doubled must be known: its answer is waited for.
+  // For lines that a second send would enqueue twice, always wait for the answer.
   sender_.Start(BodyOf(lines), lines.size(), overlaps ? options_.give_up_fd : -1);
   under_way_.push_back(std::move(lines));
   return overlaps && !sender_.full() ? OkStatus() : Settle();
@@ -127,7 +127,7 @@ Status Importer::Conclude(const std::vector<Line>& lines, BatchSender::Answer an
     if (answer.ok()) {
       return Record(lines, *answer);
     }
-    // Many lines may never find room together: one by one they take what there is.
+    // A batch may never find room as a whole, so its lines take what room there is one by one.
     const bool waits_for_room = NeedsRoom(answer.status()) && lines.size() == 1;
     const bool is_lost = answer.status().code() == StatusCode::kUnknown;
     if (!waits_for_room && !is_lost && !MayGoWellLater(answer.status())) {
@@ -179,7 +179,7 @@ Status Importer::Refused(const std::vector<Line>& lines, const Status& why) {
     return SendOneByOne(lines);
   }
   const uint64_t number = lines.front().number;
-  // The daemon counts within the request.
+  // The daemon counts lines within the request.
   const std::string own_count = "line 1: ";
   const Status status = why.message().starts_with(own_count)
                             ? why.WithMessage(why.message().substr(own_count.size()))
@@ -197,7 +197,8 @@ Status Importer::SendOneByOne(const std::vector<Line>& lines) {
 }
 
 Status Importer::Record(const std::vector<Line>& lines, std::vector<protocol::EnqueuedJob>& jobs) {
-  // They are enqueued, whatever the hooks make of it: a resume from further up would double them.
+  // Counted before the hooks run: the lines are enqueued, and a resume from before them would
+  // enqueue them twice.
   counts_.imported += lines.size();
   counts_.settled_line = lines.back().number;
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -207,7 +208,7 @@ Status Importer::Record(const std::vector<Line>& lines, std::vector<protocol::En
       counts_.dead += jobs[i].job.state == JobState::kDead ? 1U : 0U;
     }
     if (jobs[i].job.key.empty()) {
-      jobs[i].job.key = lines[i].key;  // short answers do without
+      jobs[i].job.key = lines[i].key;  // short answers have no key
     }
     DELAYD_RETURN_IF_ERROR(hooks_.acknowledged(lines[i].number, jobs[i]));
   }

@@ -13,7 +13,7 @@
 namespace delayd::cli {
 namespace {
 
-// Readable from the first signal on. A thread that sends may get the signal while another waits.
+// An eventfd, because the signal may arrive in a sending thread while another one waits.
 volatile sig_atomic_t event_fd = -1;   // NOLINT: read by a signal handler
 volatile sig_atomic_t was_raised = 0;  // NOLINT: written by a signal handler
 
@@ -45,7 +45,7 @@ InterruptGuard::~InterruptGuard() {
   sigaction(SIGINT, &old_interrupt_, nullptr);
   sigaction(SIGTERM, &old_terminate_, nullptr);
   close(event_fd);
-  was_raised = 0;  // whoever asks next asks about its own time
+  was_raised = 0;  // the next guard must not see this one's signal
 }
 
 bool InterruptGuard::interrupted() {

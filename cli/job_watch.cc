@@ -70,7 +70,7 @@ void JobWatch::PrintChanges(const std::vector<JobView>& jobs, bool more) {
     }
     told = told.ok() ? PrintLeft(id, json, more) : told;
     if (!told.ok()) {
-      now.emplace(id, std::move(json));  // for the next look
+      now.emplace(id, std::move(json));  // the next look tries again
     }
   }
   seen_ = std::move(now);
@@ -90,13 +90,13 @@ Status JobWatch::PrintLeft(JobId id, const std::string& job, bool more) {
     PrintChange("gone", job);
     return OkStatus();
   }
-  // As a list shows it.
+  // Leave out what a list does not show.
   found->payload.reset();
   found->history.clear();
   found->etag.clear();
   found->lease_expires.reset();
   if (const std::string json = protocol::JobToJson(*found); json != job) {
-    PrintChange("changed", json);  // put off, perhaps
+    PrintChange("changed", json);  // rescheduled, perhaps
   }
   return OkStatus();
 }

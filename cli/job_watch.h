@@ -3,7 +3,8 @@
 // What:    with -o jsonl, one line per change: {"change": "appeared" | "changed" | "gone", "job":
 // {...}}; the first look is all "appeared". A job is gone when it has left the list, for whatever
 // reason. A lease that is merely extended is no change. When the list is longer than what is
-// watched, jobs that slide into the watched part or out of it are neither changed nor gone.
+// watched, a job that slides into the watched part has not appeared, and one that slides out of it
+// is not gone.
 // Threads: one owner.
 #pragma once
 

@@ -27,7 +27,7 @@ void JobsInHand::PutDown(JobId job) {
   const auto found = holders_.find(job);
   DELAYD_CHECK(found != holders_.end());
   if (found->second.told) {
-    // Not meant for the slot's next job.
+    // Take the message back if the slot has not read it: it does not concern its next job.
     uint64_t one = 0;
     DELAYD_CHECK(read(found->second.told_fd, &one, sizeof one) == sizeof one);
   }

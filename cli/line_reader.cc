@@ -58,7 +58,7 @@ StatusOr<std::optional<std::string>> LineReader::Next() {
     }
     any = true;
     if (line.size() + count > line_bytes_max_) {
-      // Not at its end: it may have none.
+      // Report it now, not at its end: it may never end.
       skips_rest_ = !complete;
       ++number_;
       return ResourceExhausted(

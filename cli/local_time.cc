@@ -34,10 +34,10 @@ std::string_view Trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
 }
 
-// Takes `count` digits and what must follow them off the front.
+// Takes `count` digits off the front.
 std::optional<int> TakeNumber(std::string_view* text, size_t count) {
   int number = 0;
-  // A sign is no digit, though from_chars takes one.
+  // from_chars would accept a sign, which is not a digit.
   if (text->size() < count || text->front() == '-') {
     return std::nullopt;
   }
@@ -87,7 +87,7 @@ std::optional<ClockTime> ParseClock(std::string_view text) {
   return ClockTime{*hour, *minute, *second, *fraction};
 }
 
-// A moment on the clock of a zone that is not yet looked at.
+// A local time, not yet resolved in its zone.
 struct CivilTime {
   cctz::civil_second second;
   Millis fraction;
@@ -123,12 +123,12 @@ StatusOr<WallTime> Resolve(std::string_view text, const CivilTime& civil, const 
         "comes twice in this zone, as the clocks go back; write it with an offset, like " +
             FormatLocalTime(OnTheWall(found.pre, civil.fraction), zone));
   }
-  // The range and its words are the wire's.
+  // The wire format checks the range and words the error.
   return protocol::ParseTimestamp(FormatUtc(OnTheWall(found.pre, civil.fraction)));
 }
 
-// Whether the last moment that a local time can mean has come; of one that the clocks skip, the
-// skip.
+// Whether the last moment that a local time can mean has passed; for a time that a clock change
+// skips, that is the change.
 bool IsOver(const CivilTime& civil, const LocalClock& clock) {
   const cctz::time_zone::civil_lookup found = clock.zone.lookup(civil.second);
   return OnTheWall(std::max(found.trans, found.post), civil.fraction) <= clock.now;
@@ -144,7 +144,7 @@ cctz::civil_day Today(const LocalClock& clock) {
 constexpr std::array<std::string_view, 7> kWeekdays = {
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"};
 
-// The day that a word means, and whether it comes round every week.
+// The day that a word means, and whether it recurs every week.
 std::optional<cctz::civil_day> DayOf(std::string_view word,
                                      const cctz::civil_day& today,
                                      bool* weekly) {
@@ -188,7 +188,7 @@ std::optional<StatusOr<WallTime>> ParseDayAndClock(std::string_view text,
   return Resolve(text, civil, clock);
 }
 
-// "2027-01-01 09:00", with seconds and their fraction or without: local.
+// "2027-01-01 09:00" in local time, with or without seconds and their fraction.
 std::optional<StatusOr<WallTime>> ParseCivil(std::string_view text, const LocalClock& clock) {
   std::string_view rest = text;
   const std::optional<int> year = TakeNumber(&rest, 4);
@@ -260,7 +260,7 @@ StatusOr<WallTime> ParseLocalTime(std::string_view text, const LocalClock& clock
   if (std::optional<StatusOr<WallTime>> time = ParseDayAndClock(text, lower, clock)) {
     return *std::move(time);
   }
-  // What begins like a date was meant as one, and has a reason of its own.
+  // A text that begins like a date was meant as one, and its own error says more.
   if (text.size() > 4 && text[4] == '-') {
     return exact;
   }

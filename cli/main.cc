@@ -25,8 +25,8 @@ std::string Environment(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-// TZ where it names no zone that is known. The library takes UTC then, and so do forms without a
-// name, such as CST-8, which the C library would understand.
+// The value of TZ if it names no known zone; cctz then uses UTC. That includes POSIX forms without
+// a name, such as CST-8, which the C library would understand.
 std::string UnknownZone() {
   std::string name = Environment("TZ");
   name.erase(0, name.starts_with(':') ? 1 : 0);
@@ -35,7 +35,7 @@ std::string UnknownZone() {
   return known ? std::string() : name;
 }
 
-// As locale(7) has it: the first of these that is set counts.
+// As in locale(7), the first of these that is set decides.
 bool LocaleIsUtf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     std::string value = Environment(name);
@@ -70,11 +70,11 @@ delayd::cli::Console::Traits TerminalTraits() {
 int main(int argc, char** argv) {
   delayd::ReserveStandardFds();
   delayd::cli::InstallLastWords();
-  // Whoever started us may ignore it, and we would inherit that: the exit status of a handler is
-  // thrown away then, and waiting for it looks like exit 0, which acks.
+  // We may have inherited an ignored SIGCHLD. Then the exit status of a handler is discarded, and
+  // waiting for it looks like exit 0, which acks.
   signal(SIGCHLD, SIG_DFL);
   std::ios::sync_with_stdio(false);
-  // Widths of characters only; numbers and messages stay as they are.
+  // For the widths of characters only; numbers and messages are not localized.
   setlocale(LC_CTYPE, "C.UTF-8");
   const delayd::SystemClock clock;
   delayd::cli::Console console(std::cout, std::cerr, TerminalTraits());

@@ -7,7 +7,7 @@
 namespace delayd::cli {
 namespace {
 
-// Nothing in it is markup, also not at the beginning of a line.
+// Escapes all markup, also at the beginning of a line.
 std::string Plain(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -44,7 +44,7 @@ std::string OptionList(const Options& options) {
   return out;
 }
 
-// Of the usage line: "(_ID_... | *--key* _KEY_)".
+// The usage line with markup: "(_ID_... | *--key* _KEY_)".
 std::string Marked(std::string_view usage) {
   std::string out;
   while (!usage.empty()) {
@@ -66,7 +66,7 @@ std::string Synopsis(const Verb& verb, const Options& options) {
   return "*delayctl " + Plain(verb.name()) + "* [_options_]" + Marked(options.Usage());
 }
 
-// Words as they are, examples as a block of their own.
+// Prose as it is, examples as a block of their own.
 std::string Details(std::string_view details) {
   size_t examples = details.find("Example");
   while (examples != 0 && examples != std::string_view::npos && details[examples - 1] != '\n') {

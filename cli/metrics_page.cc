@@ -19,7 +19,7 @@ std::optional<double> Figure(std::string_view page, std::string_view name) {
 
 std::map<std::string, double, std::less<>> FiguresByQueue(std::string_view page,
                                                           std::string_view name) {
-  // No character of a queue's name is escaped.
+  // A queue's name has no character that the page escapes.
   const std::string head = "\n" + std::string(name) + "{queue=\"";
   constexpr std::string_view kBehind = "\"} ";
   std::map<std::string, double, std::less<>> figures;

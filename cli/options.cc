@@ -92,8 +92,9 @@ void Options::Time(std::string names, std::optional<WallTime>* out, std::string 
 
 namespace {
 
-// Of a text that is neither a time nor a duration. Times have a colon, or begin with a year, a word
-// such as tomorrow, or @; durations with a number, or the P of ISO 8601.
+// For a text that is neither a valid time nor a valid duration: which one was meant? Times have a
+// colon, or begin with a year, a word such as tomorrow, or @; durations begin with a number or the
+// P of ISO 8601.
 bool IsMeantAsTime(const std::string& text) {
   if (text.find(':') != std::string::npos || (text.size() > 4 && text[4] == '-')) {
     return true;

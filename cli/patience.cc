@@ -10,7 +10,7 @@ namespace delayd::cli {
 namespace {
 
 constexpr Millis kRetryEveryMax{2000};
-// What the daemon asks for (Retry-After) where a quota is reached.
+// The daemon's own Retry-After when a quota is reached.
 constexpr Millis kRoomEvery{1000};
 
 }  // namespace
@@ -28,14 +28,14 @@ bool MayGoWellLater(const Status& status) {
 }
 
 StatusOr<bool> Patience::Wait(const Status& why, const std::string& words) {
-  // Whoever has interrupted it is not told that it is going to wait.
+  // After an interrupt, do not announce a wait.
   DELAYD_RETURN_IF_ERROR(sleep_(Millis(0)));
   const BootTime now = clock_->Sample().boot;
   const bool full = NeedsRoom(why);
   if (tries_ == 0) {
     give_up_ = now + retry_for_;
   }
-  // A quota is told once: thousands of jobs may have to wait for it, each a little.
+  // A full quota is reported once: thousands of jobs may each have to wait a little for it.
   if (tries_ == 0 && !(full && room_told_)) {
     room_told_ = room_told_ || full;
     say_(words + "; trying for " + RoughDuration(retry_for_));

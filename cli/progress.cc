@@ -49,7 +49,7 @@ void Progress::Update(uint64_t count, uint64_t done) {
     return;
   }
   std::string line = Bar(done) + text;
-  // A line that wraps could not be taken back.
+  // A line that wraps could not be erased.
   line.resize(std::min(line.size(), console_->traits().width - 1));
   console_->Draw("\r\x1b[K" + line);
   drawn_ = true;

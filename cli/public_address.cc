@@ -60,8 +60,8 @@ bool IsPublic6(const std::array<uint8_t, 16>& bytes) {
   if (starts({0x20, 0x02})) {
     return IsPublic4(Tail4(bytes, 2));  // 6to4
   }
-  // Global unicast is 2000::/3; in it are Teredo and the other assignments of 2001::/23, and
-  // documentation.
+  // Global unicast is 2000::/3. It includes documentation prefixes, and Teredo and the other
+  // assignments of 2001::/23.
   const bool global = (bytes[0] & 0xe0) == 0x20;
   const bool assignments = starts({0x20, 0x01}) && bytes[2] < 2;
   const bool documentation = starts({0x20, 0x01, 0x0d, 0xb8}) || starts({0x3f, 0xff});

@@ -16,7 +16,7 @@
 namespace delayd::cli {
 namespace {
 
-// In the order of the help.
+// In the order in which the help lists them.
 std::vector<std::unique_ptr<Verb>> AllVerbs() {
   std::vector<std::unique_ptr<Verb>> verbs;
   for (const auto make : {
@@ -32,7 +32,7 @@ std::vector<std::unique_ptr<Verb>> AllVerbs() {
   return verbs;
 }
 
-// What the option says, else the variable of the environment.
+// The option if it was given, else the environment variable, else `otherwise`.
 Setting Choose(const std::optional<std::string>& given,
                std::string_view option,
                const std::string& of_environment,
@@ -56,7 +56,7 @@ Target TargetOf(const Globals& globals, const Environment& environment) {
           .ca_file = Choose(globals.ca_file, "--ca-file", environment.ca_file, "DELAYCTL_CA_FILE")};
 }
 
-// The address itself: a name may begin with 127 and lead anywhere.
+// Tests a numeric address, since a name may begin with 127 and lead anywhere.
 bool IsOwnMachine(const std::string& host) {
   constexpr in_addr_t kLoopbackNet = 127;
   in_addr v4{};
@@ -64,13 +64,13 @@ bool IsOwnMachine(const std::string& host) {
          (inet_pton(AF_INET, host.c_str(), &v4) == 1 && ntohl(v4.s_addr) >> 24 == kLoopbackNet);
 }
 
-// Whether a token would cross a network that others can listen to.
+// Whether a token would cross a network on which others can listen.
 bool IsOverheard(const std::string& server) {
   const StatusOr<protocol::ServerAddress> address = protocol::ParseServerAddress(server);
   return address.ok() && address->path.empty() && !address->tls && !IsOwnMachine(address->host);
 }
 
-// A token is never a word of the command line, where everybody can read it.
+// The token comes from a file, never from the command line, where everybody could read it.
 StatusOr<std::unique_ptr<protocol::Client>> Connect(const Target& target,
                                                     const Environment& environment) {
   const std::string& server = target.server.value;
@@ -86,10 +86,10 @@ StatusOr<std::unique_ptr<protocol::Client>> Connect(const Target& target,
   return ShowTokenOf(target.token_file.value, std::move(client).value());
 }
 
-// Before the user has noticed that the shell waits.
+// Short enough that the user does not notice the shell waiting.
 constexpr Millis kCompletionTimeout{200};
 
-// What completion scripts and the build of the manual ask for; nobody else needs to know.
+// Hidden commands for the completion scripts and the build of the manual.
 int RunHidden(const std::vector<std::string>& args, const Environment& environment) {
   const std::vector<std::unique_ptr<Verb>> verbs = AllVerbs();
   std::ostream& out = environment.console.out();
@@ -106,7 +106,7 @@ int RunHidden(const std::vector<std::string>& args, const Environment& environme
     const std::string& token_file = target.token_file.value;
     std::error_code ignored;
     if (!token_file.empty() && !std::filesystem::is_regular_file(token_file, ignored)) {
-      return names;  // the token in a pipe is the command's
+      return names;  // a pipe gives its token only once: leave it to the command
     }
     auto client = Connect(target, environment);
     if (client.ok()) {
@@ -173,7 +173,7 @@ int RunDelayctl(const std::vector<std::string>& args, const Environment& environ
   const bool told = console.out_failure_told();
   const Status written = console.CheckOut(true);
   if (!written.ok() && !told) {
-    // The job may be stored although its id was not seen.
+    // A job may have been stored although its id was not printed.
     console.Error(
         code == kExitOk && invocation->verb != nullptr && !invocation->verb->only_reads()
             ? Internal(written.message() + " All else was done: look before you do it again")

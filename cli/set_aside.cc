@@ -25,8 +25,9 @@ Status SetAside::Put(uint64_t id, std::string_view stats) {
   return Bury(id, known.priority);
 }
 
-// Both commands in one write: if we died between them, the reserved job would become ready. One
-// that we have reserved already is only buried; one that has moved on is met again, or not.
+// Both commands go in one write: if we died between them, the reserved job would become ready. A
+// job that we have already reserved is only buried. One whose state has changed meanwhile makes
+// both fail; we may meet it again.
 Status SetAside::Bury(uint64_t id, const std::string& priority) {
   const std::string number = std::to_string(id);
   source_->Add("reserve-job " + number);
@@ -52,7 +53,7 @@ Status SetAside::Delay(const std::string& number, const Job& job) {
   if (beanstalk::StatsField(stats.body, "state") != "buried") {
     return OkStatus();
   }
-  // Its age shrinks where the clock of the source is set back.
+  // A job's age shrinks when the source's clock is set back.
   const uint64_t age = std::max(beanstalk::StatsNumber(stats.body, "age"), job.age);
   const uint64_t passed = age - job.age;
   const uint64_t left = job.seconds_left - std::min(passed, job.seconds_left);

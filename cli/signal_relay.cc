@@ -23,13 +23,13 @@ SignalRelay::SignalRelay(Worker* worker) : done_fd_(eventfd(0, EFD_CLOEXEC)) {
   sigaddset(&wanted, SIGINT);
   sigaddset(&wanted, SIGTERM);
 
-  // A terminal that goes must not leave handlers behind. Under nohup it is ignored, and stays so.
+  // A terminal that closes must not leave handlers behind. Under nohup SIGHUP stays ignored.
   struct sigaction hangup {};
 
   if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) {
     sigaddset(&wanted, SIGHUP);
   }
-  // Before any thread is started, so that all inherit it.
+  // Before any thread is started, so that all threads inherit the mask.
   pthread_sigmask(SIG_BLOCK, &wanted, &old_mask_);
   signal_fd_ = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
   DELAYD_CHECK(signal_fd_ >= 0);

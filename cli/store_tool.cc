@@ -30,7 +30,7 @@ std::string DelaydProgram() {
   if (size > 0 && static_cast<size_t>(size) < path.size()) {
     const std::string own(path.data(), static_cast<size_t>(size));
     const std::string directory = own.substr(0, own.rfind('/') + 1);
-    // The package has it in sbin, which is not in everybody's PATH.
+    // The package installs it in sbin, which is not in everybody's PATH.
     for (const char* name : {"delayd", "../sbin/delayd"}) {
       if (::access((directory + name).c_str(), X_OK) == 0) {
         return directory + name;
@@ -40,7 +40,7 @@ std::string DelaydProgram() {
   return "delayd";
 }
 
-// A running delayd one of whose outputs is ours to read.
+// A running delayd; we read one of its outputs.
 class Tool {
  public:
   Tool() = default;
@@ -55,7 +55,7 @@ class Tool {
     std::free(line_);
   }
 
-  // `read`: stdout, or stderr alone.
+  // `read`: which output to read, stdout or stderr.
   Status Start(const std::vector<std::string>& flags, int read = STDOUT_FILENO) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
@@ -88,7 +88,7 @@ class Tool {
     return OkStatus();
   }
 
-  // A signal that is waited out may come within a line.
+  // A handled signal may interrupt getline within a line.
   std::optional<std::string> NextLine() {
     std::string text;
     while (!text.ends_with('\n')) {
@@ -105,7 +105,7 @@ class Tool {
     return text.empty() ? std::nullopt : std::optional(std::move(text));
   }
 
-  // How it ended, for when it said nothing.
+  // Reaps it and tells how it ended, in words.
   std::string WaitForEnd() {
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
@@ -166,7 +166,7 @@ StatusOr<StoreLine> RunStoreTool(const std::vector<std::string>& flags,
   }
   const std::string end = tool.WaitForEnd();
   if (!last.has_value()) {
-    // What it could not put into a line stands on stderr already.
+    // What it could not report as a line is already on stderr.
     return end == kRefused
                ? InvalidArgument("delayd refused to start; see its words above")
                : Internal("delayd ended with " + end + " and gave no result; run it again");
@@ -174,7 +174,7 @@ StatusOr<StoreLine> RunStoreTool(const std::vector<std::string>& flags,
   if (const auto* problem = std::get_if<Status>(&*last)) {
     return *problem;
   }
-  // What it said last is the result, and not yet the end of its work.
+  // The result line comes before the end of its work, during which it was killed.
   if (end.starts_with("signal")) {
     return Internal("delayd ended with " + end + " before it was done; run it again");
   }

@@ -9,12 +9,12 @@
 namespace delayd::cli {
 namespace {
 
-// Shorter ones begin too much.
+// A shorter prefix matches too much.
 constexpr size_t kPrefixBytesMin = 3;
 
 struct Synonym {
   std::string_view word;
-  std::array<std::string_view, 3> ours;  // the first that the verb has
+  std::array<std::string_view, 3> ours;  // the first one that the verb has is suggested
 };
 
 constexpr Synonym kSynonyms[] = {
@@ -132,7 +132,7 @@ constexpr Synonym kSynonyms[] = {
     {"repair", {"verify"}},
 };
 
-// Of service managers; what is near them means another thing.
+// Words of service managers; similar words of ours mean something else.
 constexpr std::string_view kNotOurs[] = {"start", "stop", "restart"};
 
 std::string_view OurWord(std::string_view word, std::span<const std::string_view> known) {
@@ -149,7 +149,7 @@ std::string_view OurWord(std::string_view word, std::span<const std::string_view
   return {};
 }
 
-// "--queue" where QUEUE is an argument: other verbs have it as an option.
+// "--queue" for a verb that takes QUEUE as an argument, since other verbs take it as an option.
 std::string_view Argument(std::string_view word, std::span<const std::string_view> known) {
   std::string name(word.substr(std::min(word.find_first_not_of('-'), word.size())));
   std::ranges::transform(
@@ -158,7 +158,7 @@ std::string_view Argument(std::string_view word, std::span<const std::string_vie
   return found == known.end() ? std::string_view() : *found;
 }
 
-// The only one that begins so.
+// The only known word that begins with `word`.
 std::string_view Begun(std::string_view word, std::span<const std::string_view> known) {
   const auto begins = [word](std::string_view one) { return one.starts_with(word); };
   const size_t letters = word.size() - std::min(word.find_first_not_of('-'), word.size());

@@ -19,7 +19,7 @@ size_t DisplayWidth(std::string_view text) {
     for (size_t j = 1; j < length && i + j < text.size(); ++j) {
       point = point << 6U | (static_cast<unsigned char>(text[i + j]) & 0x3fU);
     }
-    // Unknown to the locale: one column is the best guess.
+    // For a character unknown to the locale, one column is the best guess.
     const int columns = wcwidth(static_cast<wchar_t>(point));
     width += columns < 0 ? 1 : static_cast<size_t>(columns);
     i += length;
@@ -46,7 +46,7 @@ std::string Table::Line(const std::vector<std::string>& row) const {
   std::string line;
   for (size_t i = 0; i < row.size(); ++i) {
     line += row[i];
-    // No spaces at the end of a line.
+    // No trailing spaces.
     if (i + 1 < row.size()) {
       line.append(widths_[i] - DisplayWidth(row[i]) + 2, ' ');
     }

@@ -45,7 +45,7 @@ class TokenClient final : public protocol::Client {
   bool FindsAnother() {
     std::error_code error;
     if (!std::filesystem::is_regular_file(file_, error)) {
-      return false;  // a pipe has given what it had
+      return false;  // a pipe has already given its token
     }
     StatusOr<std::string> token = ReadTokenFile(file_);
     if (!token.ok() || *token == token_) {

@@ -25,15 +25,14 @@
 namespace delayd::cli {
 namespace {
 
-// What is read of an answer; its beginning becomes the job's last error.
+// How much of an answer is read, and how much of its beginning goes into the job's last error.
 constexpr size_t kAnswerBytesMax = size_t{64} << 10;
 constexpr size_t kAnswerBytesKept = 512;
-// One that was idle for longer, in whole seconds, is not used again: receivers close such
-// connections in silence, some after two seconds, many after five, and a call that crosses that is
-// lost.
+// A connection idle for longer is not reused. Receivers silently close idle connections, some after
+// two seconds, many after five, and a call sent at that moment is lost.
 constexpr long kIdleSecondsMax = 1;
 constexpr long kConnectTimeoutMs = 5000;
-// A receiver that asks for more is asked again after this.
+// The longest Retry-After that is honoured.
 constexpr Millis kRetryAfterMax{std::chrono::hours(24)};
 
 constexpr std::string_view kNotPublic =
@@ -73,8 +72,8 @@ class HeaderList {
   Headers list_;
 };
 
-// The same over all attempts: the receiver's means to take a message once. A replaced job keeps its
-// id, and another store begins its ids anew: the creation and the payload tell those apart.
+// The same for all attempts, so that a receiver can recognize a repeated message. A replaced job
+// keeps its id, and another store starts its ids anew; creation time and payload tell those apart.
 std::string MessageId(const JobView& job, std::string_view payload) {
   const uint64_t message =
       Fingerprint(payload, Fingerprint(std::to_string(ToMillis(job.created)) + '\n'));
@@ -135,12 +134,12 @@ class WebhookRun final : public JobRun {
   void End(Millis /*grace*/) override { Leave(); }
 
   Verdict verdict() const override {
-    // Of a host with two addresses one may be refused while the other answers.
+    // A host may have two addresses, one of which is refused while the other answers.
     if (!refused_.empty() && status_ == 0) {
       return {"nack",
               "the webhook's address " + refused_ + " " + std::string(kNotPublic),
               std::nullopt,
-              opened_ || sent_on_kept_,  // else no receiver has seen it
+              opened_ || sent_on_kept_,  // otherwise no receiver has seen the call
               !opened_ && !sent_on_kept_};
     }
     if (status_ == 0 &&
@@ -151,7 +150,7 @@ class WebhookRun final : public JobRun {
               sent_on_kept_,
               !sent_on_kept_};
     }
-    // An answer that is too long was still an answer.
+    // An answer that is too long still counts as an answer.
     if (result_ != CURLE_OK && !(result_ == CURLE_WRITE_ERROR && answer_full_)) {
       return OfBreak();
     }
@@ -160,7 +159,7 @@ class WebhookRun final : public JobRun {
 
  private:
   Verdict OfBreak() const {
-    // What was refused is refused, though the words about it were cut short.
+    // A refusal stands even if its explanation was cut short.
     if (status_ >= 300) {
       return OfStatus();
     }
@@ -218,7 +217,7 @@ class WebhookRun final : public JobRun {
     headers_.Add("delayd-max-attempts", std::to_string(job.max_attempts));
     headers_.Add("delayd-due", FormatUtc(job.due));
     headers_.Add("user-agent", "delayctl");
-    // Without a value it is not sent: no waiting for "100 Continue".
+    // An empty value removes the header, so that curl does not wait for "100 Continue".
     headers_.Add("expect", "");
   }
 
@@ -234,12 +233,12 @@ class WebhookRun final : public JobRun {
     Set(CURLOPT_FOLLOWLOCATION, 0L);
     Set(CURLOPT_PROXY, "");
     if (!options_.ca_file.empty()) {
-      // In place of the system's store, which is a file, a directory, or both.
+      // Replaces the system's store, which may be a file, a directory, or both.
       Set(CURLOPT_CAINFO, options_.ca_file.c_str());
       Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
     }
     Set(CURLOPT_NOSIGNAL, 1L);
-    // A call that is ended does not wait for a resolver that hangs, with its lease running out.
+    // Do not let the end of a call wait for a hanging resolver while the lease runs out.
     Set(CURLOPT_QUICK_EXIT, 1L);
     Set(CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
     Set(CURLOPT_POST, 1L);
@@ -265,8 +264,8 @@ class WebhookRun final : public JobRun {
     return run.answer_full_ ? 0 : size;
   }
 
-  // libcurl sends a request anew when a kept connection is closed before its answer. The receiver
-  // may be at the first still, or have died of it: whether it gets another is for the retry policy.
+  // libcurl resends a request when a kept-alive connection closes before the answer. The receiver
+  // may still be at work on the first, or have died of it: only the retry policy may send another.
   static int OnSend(void* self, char* /*to*/, char* /*from*/, int /*to_port*/, int /*from_port*/) {
     auto& run = *static_cast<WebhookRun*>(self);
     if (run.sent_on_kept_) {
@@ -303,7 +302,7 @@ class WebhookRun final : public JobRun {
     return false;
   }
 
-  // Digits are seconds; curl, to which dates are left, takes 20200101 for a day.
+  // Digits are seconds. Dates are left to curl, but it would also take 20200101 for a date.
   void ReadRetryAfter() {
     Curl().easy_getinfo(easy_.get(), CURLINFO_RETRY_AFTER, &retry_after_seconds_);
     curl_header* header = nullptr;
@@ -314,7 +313,7 @@ class WebhookRun final : public JobRun {
     if (value.empty() || value.find_first_not_of("0123456789") != std::string_view::npos) {
       return;
     }
-    retry_after_seconds_ = std::numeric_limits<curl_off_t>::max();  // stays, when it is more
+    retry_after_seconds_ = std::numeric_limits<curl_off_t>::max();  // stays if the value overflows
     std::from_chars(value.data(), value.data() + value.size(), retry_after_seconds_);
   }
 
@@ -332,8 +331,8 @@ class WebhookRun final : public JobRun {
   HeaderList headers_;
   std::string payload_;
   std::array<char, CURL_ERROR_SIZE> error_{};
-  std::string refused_;  // the last address that was not allowed, if none was
-  bool opened_ = false;  // one was
+  std::string refused_;  // the last refused address, unless another one was allowed
+  bool opened_ = false;  // an address was allowed and opened
   bool sent_on_kept_ = false;
   std::string answer_;
   size_t answer_bytes_ = 0;
@@ -358,7 +357,7 @@ class Webhook final : public JobHandler {
 
  private:
   const WebhookOptions options_;
-  Multi multi_;  // keeps the connections
+  Multi multi_;  // owns the kept-alive connections
 };
 
 // One part of a URL; empty if it has none.
@@ -372,7 +371,7 @@ std::string UrlPart(CURLU* url, CURLUPart part) {
   return copy;
 }
 
-// Whether a host needs no resolver to be known as one that is not public.
+// Whether a host is known not to be public without a resolver.
 bool IsPrivateHost(std::string host) {
   std::ranges::transform(host, host.begin(), [](unsigned char c) { return std::tolower(c); });
   if (host.ends_with('.')) {

@@ -15,9 +15,9 @@
 namespace delayd::cli {
 namespace {
 
-// Whether a line can be written to `fd`; waits for that until `wake_fd` can be read, if it is
-// given. A stopped terminal, or a pager, takes nothing: a worker that waited for it could neither
-// keep a lease nor be stopped.
+// Whether a line can be written to `fd`. With `wake_fd`, waits for that until `wake_fd` is
+// readable. A stopped terminal or a pager takes nothing, and a worker that waited for it could
+// neither keep a lease nor be stopped.
 bool TakesLine(int fd, std::optional<int> wake_fd = std::nullopt) {
   std::array<pollfd, 2> entries{{{fd, POLLOUT, 0}, {wake_fd.value_or(-1), POLLIN, 0}}};
   while (poll(entries.data(), entries.size(), wake_fd.has_value() ? -1 : 0) < 0) {
@@ -72,7 +72,7 @@ Status WorkReport::TellJob(const JobView& job,
 
 void WorkReport::TellOutage(const Status& status) {
   if (TakesLine(STDERR_FILENO) && !outage_.exchange(true)) {
-    // Nothing of it has to be looked for: leases fence.
+    // Leases fence, so the user need not look whether the request was carried out.
     console_->Warn(status.WithMessage(protocol::WithoutWarning(status) + "; waiting for delayd"));
   }
 }

@@ -51,7 +51,7 @@ Status Worker::Run() {
       threads.emplace_back([&slot] { slot->Run(); });
     }
   } catch (const std::system_error& error) {
-    // Not by an abort: those that run have jobs.
+    // Not an abort, because slots that already run have jobs.
     Fatal(ResourceExhausted("no thread can be started for job " +
                             std::to_string(threads.size() + 1) + " of --concurrency " +
                             std::to_string(slots.size()) + ": " + error.code().message() + "; " +
@@ -81,8 +81,8 @@ bool Worker::TakeTurn() {
   if (!options_.count.has_value()) {
     return true;
   }
-  // Never above the count, not for a moment: a slot that gave its turn back just then would find no
-  // turn, and end, though none is taken.
+  // Never above the count, not even for a moment: a slot that has just given its turn back would
+  // find none left, and end too early.
   uint64_t taken = turns_taken_.load();
   while (taken < *options_.count) {
     if (turns_taken_.compare_exchange_weak(taken, taken + 1)) {
@@ -120,7 +120,7 @@ void Worker::Pause(Millis time) const {
 }
 
 void Worker::ReportOutage(const Status& status) {
-  // After the second stop the call was given up, and nobody waits any longer.
+  // After the second stop calls are given up on purpose, and nobody waits any longer.
   if (!abandoning()) {
     report_.TellOutage(status);
   }

@@ -1,7 +1,6 @@
 // cli/worker.h — `delayctl work`: leases jobs, has each one handled, and reports how it went.
 //
-// What:    --concurrency slots, each with a thread and a connection: lease one job, run its
-// handler,
+// What:    --concurrency slots, each with a thread and a connection: lease a job, run its handler,
 //          keep the lease alive meanwhile, then ack, nack or bury. A worker waits for a daemon that
 //          is away, with one message. A lost lease stops its handler: the job is somebody else's
 //          now, and if that is another slot, it waits until the handler is gone.

@@ -13,31 +13,31 @@ namespace delayd::cli {
 namespace {
 
 constexpr Millis kLeaseRetryMax{5000};
-// Between two tries to extend a lease: such a part of it, and no more than this.
+// The pause between two tries to extend a lease: this fraction of it, at most kExtendRetryMax.
 constexpr int kPartToRetry = 16;
 constexpr Millis kExtendRetryMax{1000};
-// What the answer to a lease request takes beside the wait that it asks for.
+// How long the answer to a lease request takes on top of the wait that it asks for.
 constexpr Millis kAnswerTime{1000};
-// The part of a lease that may be over when a handler begins.
+// The fraction of a lease that may have passed when a handler begins.
 constexpr int kPartBefore = 4;
-// A drain ends so long after another worker took the last job that a cap held back.
+// How soon a drain notices that another worker took the last job that a cap held back.
 constexpr Millis kHeldBackPoll{1000};
-// What a lease has left for its nack when a handler took all its grace to end.
+// What is left of a lease for the nack when the handler takes all its grace to end.
 constexpr Millis kFinishTime{5000};
-// What a handler gets to end in when another worker may be at its job.
+// The grace of a handler when another worker may already have its job.
 constexpr Millis kGraceWhenLost{500};
-// The part of a lease that a handler has to end in when the lease cannot be extended.
+// The fraction of a lease that a handler gets to end in when the lease cannot be extended.
 constexpr int kPartToEnd = 4;
 constexpr int kFinishTriesWhenStopping = 3;
-// What a daemon has to take an outcome in when somebody waits for the end of all this.
+// How long a daemon may take to accept an outcome after the second stop.
 constexpr Millis kFinishTimeWhenAbandoning{1000};
 
-// Back at once: the job did nothing wrong.
+// Gives the job back without delay: it did nothing wrong.
 Verdict GivenBack() {
   return {"nack", "the worker was stopped", Millis(0), false};
 }
 
-// Without an action.
+// A verdict without an action: there is no lease to act on.
 Verdict Lost(const Status& refusal, const std::string& what) {
   const std::string lease =
       refusal.reason() == "lease_lost" ? "lease lost, " : "lease not extended, ";
@@ -52,7 +52,7 @@ Worker::Slot::Slot(Worker* worker, std::unique_ptr<Api> api, int wake_fd)
       options_(worker->options_),
       api_(std::move(api)),
       handler_(worker->options_.make_handler()) {
-  // The second stop does not wait for a daemon that hangs.
+  // The second stop does not wait for a hanging daemon.
   api_->GiveUpWhen(worker->abandon_fd_);
 }
 
@@ -95,21 +95,22 @@ std::optional<JobView> Worker::Slot::LeaseOne() {
     lease_end_ = LeasedSince(jobs->front(), asked, request.wait) + LeaseOf(jobs->front());
     return std::move(jobs->front());
   }
-  // An answer that came at once (a paused queue, say) must not become a busy loop.
+  // An empty answer that comes at once (a paused queue, say) must not cause a busy loop.
   if (Now() - asked < request.wait / 2) {
     worker_.Pause(kBackoffFirst);
   }
   return std::nullopt;
 }
 
-// One that is paused stays so.
+// A paused queue does not count: it may stay paused.
 bool Worker::Slot::HoldsBack() {
   const StatusOr<protocol::QueueCounts> queue = api_->Queue(options_.queue);
   return queue.ok() && queue->ready > 0 && !queue->paused;
 }
 
-// An answer may lie unread for long, in a machine that was suspended, say, and the daemon may have
-// held it back for all of the wait: its clock tells which, unless that differs from ours.
+// An answer may lie unread for long (the machine was suspended, say), and the daemon may have
+// granted the lease at any moment of the wait. The expiry time by the daemon's clock tells when,
+// unless that clock differs from ours.
 BootTime Worker::Slot::LeasedSince(const JobView& job, BootTime asked, Millis wait) const {
   const delayd::Now now = worker_.context_->clock.Sample();
   const Millis lease = LeaseOf(job);
@@ -136,12 +137,12 @@ bool Worker::Slot::Work(const JobView& job) {
       !written.ok()) {
     worker_.Fatal(written);
   }
-  // A worker that serves for ever waits for the deployment that brings its command back.
+  // A worker that runs for ever waits for the deployment that brings its command back.
   if (verdict.for_good && (options_.drain || options_.count.has_value())) {
     worker_.Fatal(Internal(verdict.error, kCannotRun));
   } else if (!verdict.counts_as_attempt) {
-    // What kept this one from being handled keeps the next one: jobs would be taken and given
-    // back as fast as they are written, each with a line.
+    // What kept this job from being handled would keep the next one too: jobs would be leased and
+    // given back as fast as the disk allows, each with a line in the log.
     worker_.Pause(options_.start_retry);
   }
   return kept.ok();
@@ -178,11 +179,11 @@ Verdict Worker::Slot::Watch(const JobView& job, JobRun* run) {
       return {"nack",
               "handler timed out after " + protocol::FormatDuration(*options_.handler_timeout)};
     }
-    // The time in which it ends is the lease's too.
+    // The handler must end within its lease, so the time that this takes is set aside.
     const BootTime stop_at = lease_end_ - std::min(options_.grace, lease / kPartToEnd);
-    // A try that leaves its answer no time would extend a lease whose handler is being stopped.
+    // A try without time left for its answer would extend a lease whose handler is being stopped.
     if (extended.ok() || Now() < stop_at) {
-      // A daemon that hangs must not keep us from looking at the clock.
+      // A hanging daemon must not keep us from looking at the clock.
       extended = Extend(job, options_.lease, std::min(stop_at, kill_at) - Now());
     }
     if (extended.ok()) {
@@ -192,8 +193,8 @@ Verdict Worker::Slot::Watch(const JobView& job, JobRun* run) {
     if (!protocol::MayPass(extended) || Now() >= stop_at) {
       return EndWithoutLease(extended, run);
     }
-    // Where the answer had only the rest of the handler's time, its absence says nothing about the
-    // daemon.
+    // If the answer had only the rest of the handler's timeout, a missing one says nothing about
+    // the daemon.
     if (kill_at > stop_at || extended.reason() != "timed_out") {
       worker_.ReportOutage(extended);
     }
@@ -211,7 +212,7 @@ Verdict Worker::Slot::EndWhenWoken(const JobView& job, JobRun* run) {
   return GivenBack();
 }
 
-// The daemon may give the job to another worker when the lease is over, or has done so.
+// The daemon may give the job to another worker once the lease is over, or already has.
 Verdict Worker::Slot::EndWithoutLease(const Status& refusal, JobRun* run) {
   run->End(TimeToEnd(refusal));
   return protocol::MayPass(refusal)
@@ -219,8 +220,8 @@ Verdict Worker::Slot::EndWithoutLease(const Status& refusal, JobRun* run) {
              : Lost(refusal, "handler stopped");
 }
 
-// A handler that tidies up is at work still: a lease that is shorter than its grace would have the
-// job handed out beside it, and the nack refused.
+// A handler that cleans up is still at work. If its lease were shorter than its grace, the job
+// would be handed out meanwhile, and the nack refused.
 void Worker::Slot::EndWithinLease(const JobView& job, JobRun* run) {
   const Millis wanted = options_.grace + kFinishTime;
   const Millis left = lease_end_ - Now();
@@ -229,8 +230,8 @@ void Worker::Slot::EndWithinLease(const JobView& job, JobRun* run) {
   run->End(kept.ok() ? options_.grace : TimeToEnd(kept));
 }
 
-// What a handler has to tidy up in when its lease could not be extended: no more than the lease
-// has, and hardly any when the job may be another worker's already.
+// The grace of a handler whose lease could not be extended: no more than is left of the lease, and
+// hardly any when another worker may already have the job.
 Millis Worker::Slot::TimeToEnd(const Status& refusal) const {
   const Millis left = refusal.reason() == "lease_lost" ? kGraceWhenLost : lease_end_ - Now();
   return std::clamp(left, Millis(0), options_.grace);
@@ -258,8 +259,8 @@ Status Worker::Slot::Extend(const JobView& job, std::optional<Millis> lease, Mil
   return status;
 }
 
-// Again and again while the daemon is away: the work is done and must not be forgotten. The lease
-// fences, so that a repeated ack cannot harm.
+// Tries again and again while the daemon is away: the work is done and must not be forgotten. The
+// lease fences, so a repeated ack does no harm.
 Delivery Worker::Slot::Finish(const JobView& job, const Verdict& verdict) {
   protocol::LeaseChange change;
   change.error = verdict.error;
@@ -283,8 +284,8 @@ Delivery Worker::Slot::Finish(const JobView& job, const Verdict& verdict) {
     }
     answer_lost = answer_lost || status.code() == StatusCode::kUnknown;
     if (!protocol::MayPass(status)) {
-      // When the time of a lease was over, whoever has the job now tells what becomes of it; and a
-      // job that is handed out again has what a nack asks for.
+      // If the lease was already over, whoever has the job now decides what becomes of it. And a
+      // nack only asks for the job to be handed out again, which has happened.
       const bool in_vain = status.reason() != "lease_lost" || (in_time && verdict.action != "nack");
       return Refused(status, said, in_vain, answer_lost);
     }
@@ -298,7 +299,7 @@ Delivery Worker::Slot::Finish(const JobView& job, const Verdict& verdict) {
   }
 }
 
-// That a line has ": ack" means that the daemon took it.
+// A line with ": ack" means that the daemon accepted the ack, so these lines are worded otherwise.
 Delivery Worker::Slot::Refused(const Status& status,
                                const std::string& said,
                                bool in_vain,
