@@ -7,7 +7,7 @@
 namespace delayd::cli {
 namespace {
 
-// Across file systems every byte is copied.
+// Long, because across file systems every byte is copied.
 constexpr Millis kBackupTimeout{std::chrono::hours(1)};
 
 class BackupVerb final : public Verb {
@@ -43,7 +43,7 @@ class BackupVerb final : public Verb {
       return UsageError(
           "backup needs an absolute path that does not exist yet, such as /var/backups/delayd-1");
     }
-    // JSON has no other bytes: the daemon would be told of another place.
+    // JSON cannot carry other bytes: the daemon would be told another path.
     if (!IsShortUtf8(*dir_)) {
       return UsageError("the path '" + EscapeControls(*dir_) +
                         "' is not UTF-8; name a directory whose path is");

@@ -109,7 +109,7 @@ class DoctorVerb final : public Verb {
     return bytes ? std::optional(static_cast<uint64_t>(*bytes)) : std::nullopt;
   }
 
-  // Where a daemon that is down would have its data by default is a guess, but the best.
+  // For a daemon that is down, the default data directory is a guess, but the best there is.
   void CheckItsDisk(bool local) {
     const std::optional<uint64_t> reserve = Bytes("delayd_disk_reserve_bytes");
     const std::optional<uint64_t> free = Bytes("delayd_disk_free_bytes");
@@ -132,7 +132,7 @@ class DoctorVerb final : public Verb {
     }
   }
 
-  // An answer waits for the commit that it rests on; what the daemon tells of itself does not.
+  // Answers about jobs wait for the commit that they depend on; the daemon's metrics do not.
   void FailJobs(Api* api, const Status& status) {
     Finding finding{"jobs", Result::kFail, status.message()};
     const StatusOr<std::string> page = api->Metrics();
@@ -180,7 +180,7 @@ class DoctorVerb final : public Verb {
     for (const QueueTroubles::Trouble& trouble : troubles->worst) {
       findings_.push_back({"queues", Result::kWarn, trouble.what, trouble.cure});
     }
-    // Where those that were asked about have not waited, the others hardly have.
+    // If no queue that was asked about has waited, the others hardly have.
     const uint64_t unknown = troubles->worst.empty() ? 0 : troubles->unknown;
     if (troubles->others + unknown != 0) {
       findings_.push_back({"queues",

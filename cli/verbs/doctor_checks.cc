@@ -37,16 +37,16 @@ std::string Octal(mode_t mode) {
 }
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
-// storage.reserve of a daemon that does not tell it.
+// The storage.reserve to assume when the daemon does not tell it.
 constexpr uint64_t kUsualReserve = 256 * kMiB;
-// What a start needs, whatever the reserve.
+// Free space that a start needs, whatever the reserve.
 constexpr uint64_t kStartBytes = kMiB;
 
 constexpr std::string_view kMakeRoom =
     "make room now: a commit that cannot be written ends the daemon";
 constexpr std::string_view kTooManyOpen = "who keeps so many open? else raise limits.connections";
 
-// `reserve`: below it the daemon takes no new jobs; none: it does not tell.
+// `reserve`: free space below which the daemon takes no new jobs; none when it does not tell.
 void JudgeRoom(uint64_t free,
                std::optional<uint64_t> whole,
                std::optional<uint64_t> reserve,
@@ -63,7 +63,8 @@ void JudgeRoom(uint64_t free,
   }
 }
 
-// Each flush makes some files. `files`: none: as many as there is space for.
+// Each flush creates some files. `files`: how many more the disk can hold; none: as many as there
+// is space for.
 void JudgeInodes(std::optional<uint64_t> files, Finding* finding) {
   if (files && *files < 1000) {
     finding->result = Result::kFail;
@@ -72,7 +73,7 @@ void JudgeInodes(std::optional<uint64_t> files, Finding* finding) {
   }
 }
 
-// `log_bytes`: what a start would write into tables, besides some files of its own.
+// `log_bytes`: how much of the logs a start would write into tables, besides some other files.
 void JudgeRestart(uint64_t free, std::optional<uint64_t> log_bytes, Finding* finding) {
   const uint64_t needed = kStartBytes + log_bytes.value_or(0);
   if (log_bytes && free < needed) {
@@ -182,11 +183,11 @@ std::optional<Finding> CheckConnections(std::string_view page) {
       refused > 0) {
     warn(", " + number(refused) + " were refused since it started", kTooManyOpen);
   }
-  // Over TCP from here on.
+  // Beyond this share, the daemon refuses connections over TCP.
   if (*open * 8 >= *max * 7) {
     warn(", more are refused, over TCP at least", kTooManyOpen);
   }
-  // What the daemon wants to have for its store, beside the connections.
+  // The files that the daemon wants for its store, besides its connections.
   constexpr double kOtherFiles = 1024;
   const std::optional<double> files = Figure(page, "process_max_fds");
   if (files && *files < *max + kOtherFiles) {

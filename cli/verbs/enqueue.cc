@@ -80,18 +80,19 @@ class EnqueueVerb final : public Verb {
  private:
   Status Explained(const Status& status) const {
     std::string message = status.message();
-    // By the other rules a job that is done meanwhile does not count, and there would be a second.
+    // Under the other conflict rules a job that was done meanwhile does not count, and repeating
+    // would enqueue a second one.
     if (status.code() == StatusCode::kUnknown && key_.has_value() &&
         on_conflict_.value_or("fail") == "fail") {
       message += " (it has a key, so repeating it is safe)";
     }
-    // The daemon advises a field of its API; before that may stand a key with the same letters.
+    // The daemon's advice names a field of its API. rfind, because a key before it may contain it.
     constexpr std::string_view kField = "on_conflict";
     if (const size_t at = message.rfind(kField);
         status.reason() == "key_conflict" && at != std::string::npos) {
       message.replace(at, kField.size(), "--on-conflict");
     }
-    // And it names the member that held the payload.
+    // The message also names the member that held the payload.
     if (const size_t at = message.find("payload has ");
         status.reason() == "payload_too_large" && at != std::string::npos) {
       message.erase(0, at);
@@ -115,7 +116,7 @@ class EnqueueVerb final : public Verb {
     } else if (!file_.has_value() && payload_ != "-") {
       return payload_.value_or("");
     }
-    // Bounded, so that an endless pipe ends too.
+    // Bounded, in case the pipe is endless.
     std::string payload;
     std::array<char, 65536> chunk;  // NOLINT: filled by read
     while (payload.size() <= limits::kPayloadBytesHardMax && *in) {
@@ -180,7 +181,7 @@ class EnqueueVerb final : public Verb {
     return spec;
   }
 
-  // An id whose job will not fire must not pass for one that will.
+  // The id of a job that will not fire must not pass for one that will.
   static std::string OfEnded(const JobView& job, const Context& context) {
     const std::string id = std::to_string(ToInt(job.id));
     const std::string what = "job " + id + " in queue " + job.queue;
@@ -193,7 +194,7 @@ class EnqueueVerb final : public Verb {
                      "another key";
   }
 
-  // As the daemon refuses a change of such a job.
+  // The Status with which the daemon refuses to change such a job.
   static Status RefusalOf(const JobView& job, const Context& context) {
     Status refusal = FailedPrecondition(OfEnded(job, context), JobStateName(job.state));
     if (job.state == JobState::kFinished) {
@@ -203,7 +204,7 @@ class EnqueueVerb final : public Verb {
     return refusal;
   }
 
-  // With -q too, where there is nothing but the id.
+  // Told with -q too, where stdout has nothing but the id.
   static void TellEnded(const JobView& job, Context* context) {
     if (context->globals.quiet) {
       context->console.Error(RefusalOf(job, *context));
@@ -219,7 +220,7 @@ class EnqueueVerb final : public Verb {
       return;
     }
     context->console.out() << ToInt(job.id) << '\n' << std::flush;
-    // Other words are for whoever watches, and scripts get the id alone.
+    // Other messages are for people at a terminal; scripts get the id alone.
     if (enqueued.existed && (job.state == JobState::kFinished || job.state == JobState::kDead)) {
       TellEnded(job, context);
     } else if (context->console.traits().err_is_terminal) {

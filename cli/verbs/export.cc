@@ -14,7 +14,7 @@
 namespace delayd::cli {
 namespace {
 
-// One export: the looks at the list that it takes, and what they have met.
+// One export: the passes over the list that it takes, called looks, and the jobs they have met.
 class Exporter {
  public:
   Exporter(Api* api, protocol::JobFilterText filter, Context* context)
@@ -35,17 +35,19 @@ class Exporter {
   }
 
  private:
-  // A list is no snapshot (decision 0058): a job that moved ahead of its cursor is met again, and
-  // one that moved behind it is not. So it is looked through again for jobs that were there when
-  // it began, until nothing moved or none is found; or nearly as many as by the look before, as
-  // dead jobs do that are kicked all the while: there would be no end.
+  // A list is not a snapshot (decision 0058): a job that moves ahead of the cursor is met again,
+  // and one that moves behind it is missed. So the list is searched again for jobs that were there
+  // when the export began, until nothing has moved or none is found. It also stops when a look
+  // finds more than half as many as the one before, as happens while dead jobs keep being kicked:
+  // there would be no end.
   Status WriteAll() {
     DELAYD_ASSIGN_OR_RETURN(const WallTime begun, api_.Time());
     DELAYD_ASSIGN_OR_RETURN(Moves moves, MovesSoFar());
     DELAYD_RETURN_IF_ERROR(WriteUnmet(true).status());
     created_max_ = EndOf(begun);
     id_max_ = newest_;
-    // What comes into one state meanwhile was not in it when the export began.
+    // A filter by state needs few looks: a job that enters the state meanwhile was not in it when
+    // the export began.
     const int looks_max = !filter_.state                ? std::numeric_limits<int>::max()
                           : filter_.state == "finished" ? 1
                                                         : 2;
@@ -69,14 +71,14 @@ class Exporter {
     return OkStatus();
   }
 
-  // An older daemon tells whole seconds, cut off.
+  // An older daemon tells its time in whole seconds, rounded down.
   static WallTime EndOf(WallTime time) {
     const auto second = std::chrono::floor<std::chrono::seconds>(time);
     return time == second ? second + std::chrono::seconds(1) - Millis(1) : time;
   }
 
-  // What rises whenever a job may have moved to where a list has been already: earlier, or from the
-  // dead. All else that moves one makes it later.
+  // Counters that rise whenever a job may have moved to where the list has already been: to an
+  // earlier time, or out of the dead jobs. Every other move is to a later time.
   using Moves = std::vector<uint64_t>;
 
   StatusOr<Moves> MovesSoFar() {
@@ -88,8 +90,8 @@ class Exporter {
     return moves;
   }
 
-  // How many it found that were not met before, although they must have been there when it began.
-  // What may have been there is written too, and is no reason to look again.
+  // Writes the jobs not met before; returns how many of them must have been there when the export
+  // began. Jobs that only may have been there are written too, but are no reason to look again.
   StatusOr<size_t> WriteUnmet(bool with_payload) {
     size_t found = 0;
     DELAYD_ASSIGN_OR_RETURN(const std::vector<protocol::JobFilterText> filters,
@@ -124,30 +126,30 @@ class Exporter {
           continue;
         }
       }
-      job.etag.clear();  // of this very job: an import begins another
+      job.etag.clear();  // it belongs to this very job; an import creates another
       console_.out() << protocol::JobToJson(job) << '\n';
       DELAYD_RETURN_IF_ERROR(console_.CheckOut(false));
       ++written_;
       queues_.insert(job.queue);
-      if (!console_.traits().out_is_terminal) {  // or it would stand among the jobs
+      if (!console_.traits().out_is_terminal) {  // else it would appear among the jobs
         progress_.Update(written_, 0);
       }
     }
     return OkStatus();
   }
 
-  // A job that was listed without its payload: damaged, or finished and kept without it. By itself
-  // it says which. False: there is nothing to write.
+  // Fetches a job that was listed without its payload: it is damaged, or finished and kept without
+  // it; asking for the job alone tells which. False when there is nothing to write.
   StatusOr<bool> Complete(JobView* job) {
     StatusOr<JobView> shown = api_.Show(job->id);
-    // Whoever exports a damaged store wants the others all the more.
+    // Whoever exports a damaged store wants the other jobs all the more.
     if (shown.status().code() == StatusCode::kDataLoss) {
       progress_.Clear();
       console_.Error(shown.status());
       ++damaged_;
       return false;
     }
-    // It ended meanwhile, unless that is what was asked for.
+    // Skip a job that ended meanwhile, unless finished jobs were asked for.
     if (shown.status().code() == StatusCode::kNotFound ||
         (shown.ok() && shown->state == JobState::kFinished && job->state != JobState::kFinished)) {
       return false;
@@ -157,7 +159,7 @@ class Exporter {
     return true;
   }
 
-  // All that could be written is; what else there is to tell.
+  // All that could be written is written; reports the rest.
   ExitCode Finish() {
     const std::string exported = "exported " + Jobs(written_);
     if (!is_settled_) {
@@ -183,7 +185,7 @@ class Exporter {
     return kExitOk;
   }
 
-  // What was held back here would be handed out there as soon as it is imported.
+  // Warns of paused queues: elsewhere their jobs would be handed out as soon as they are imported.
   Status TellPaused() {
     if (queues_.empty()) {
       return OkStatus();
@@ -211,11 +213,11 @@ class Exporter {
   uint64_t written_ = 0;
   uint64_t damaged_ = 0;
   JobIdSet met_;                  // written, damaged or gone
-  std::set<std::string> queues_;  // of those that were written
-  int looks_ = 0;                 // that came to their end
+  std::set<std::string> queues_;  // of the jobs written
+  int looks_ = 0;                 // completed looks
   bool is_settled_ = true;
-  // Jobs that were there when it began. An import may bring old ones, and the clock may be set
-  // back: so the id tells too.
+  // Bounds of the jobs that were there when the export began. An import may bring in old jobs, and
+  // the clock may be set back, so the id counts as well as the creation time.
   WallTime created_max_ = WallTime::max();
   JobId id_max_{std::numeric_limits<uint64_t>::max()};
   JobId newest_{};
@@ -253,7 +255,7 @@ class ExportVerb final : public Verb {
 
   StatusOr<ExitCode> Run(Context* context) override {
     if (context->globals.quiet) {
-      // Ids alone would be no export; whoever took them for one would have lost the jobs.
+      // Ids alone are no export; a user who took them for one would lose the jobs.
       return UsageError(
           "export has no -q; for ids alone: delayctl list --all -q; for no words: 2>/dev/null");
     }

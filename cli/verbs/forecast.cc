@@ -108,7 +108,7 @@ class ForecastVerb final : public Verb {
     return query;
   }
 
-  // `now` is when it was asked, where the first step begins: by now that has passed.
+  // `now` is the time of the request, where the first step begins; it has passed since.
   void Print(const std::vector<protocol::ForecastStep>& steps,
              WallTime now,
              Context* context) const {

@@ -20,10 +20,10 @@
 namespace delayd::cli {
 namespace {
 
-// Lines of a pipe wait no longer for a full batch: a delay begins when its job is sent.
+// How long lines of a pipe wait for a full batch. A job's delay begins only when it is sent.
 constexpr Millis kGatherTime{200};
 
-// One is being read by the daemon, one written to disk, one prepared here.
+// The daemon reads one and writes one to disk, while one is prepared here.
 constexpr size_t kBatchesUnderWay = 3;
 
 uint64_t FileBytes(const std::string& path) {
@@ -132,10 +132,10 @@ class ImportVerb final : public Verb {
     const bool from_file = file_.has_value() && *file_ != "-";
     Progress progress(
         &context->console, &context->clock, "jobs", from_file ? FileBytes(*file_) : 0);
-    const InterruptGuard guard;  // of batches that are under way to the end, too
+    const InterruptGuard guard;  // lives until the batches under way have ended
     Importer importer(lanes, &context->clock, ImportOptionsOf(), MakeHooks(context, &progress));
     LineReader reader = ReaderOf(context, &importer);
-    // A reader of the ids that goes away must not keep it from saying how to resume.
+    // If the reader of the ids goes away, the import must still say how to resume.
     signal(SIGPIPE, SIG_IGN);
     const bool among_ids = context->globals.quiet && context->console.traits().out_is_terminal;
     const Status status = Pump(&reader, &importer, among_ids ? nullptr : &progress);
@@ -183,7 +183,7 @@ class ImportVerb final : public Verb {
     return OkStatus();
   }
 
-  // A stream would wait on, whatever signal comes.
+  // Reads the file descriptor where there is one: a stream would wait on, whatever signal comes.
   LineReader ReaderOf(Context* context, Importer* importer) {
     if (fd_ < 0) {
       return LineReader(context->in);
@@ -196,8 +196,8 @@ class ImportVerb final : public Verb {
     });
   }
 
-  // No whole line is left to gather. Counted from the last time, not from the last line: a producer
-  // may write one every 100 ms.
+  // Flushes when no more input comes for kGatherTime. That is counted from the last flush, not the
+  // last line, since a producer may write a line every 100 ms.
   void FlushIfSilent(const Clock& clock, Importer* importer) {
     const Millis gathered = clock.Sample().boot - flushed_at_;
     if (InterruptGuard::IsSilent(fd_, std::max(kGatherTime - gathered, Millis(0)))) {
@@ -281,7 +281,7 @@ class ImportVerb final : public Verb {
       const StatusOr<std::optional<std::string>> line = reader->Next();
       DELAYD_RETURN_IF_ERROR(flushed_);
       if (InterruptGuard::interrupted()) {
-        // The gathered lines are not sent: a user who interrupts wants it to end.
+        // Gathered lines are not sent: a user who interrupts wants the import to end.
         return OkStatus();
       }
       if (!line.ok() && line.status().code() != StatusCode::kResourceExhausted) {
@@ -345,7 +345,7 @@ class ImportVerb final : public Verb {
       return Unavailable("interrupted; " + HowToResume(counts), "interrupted");
     }
     if (!status.ok()) {
-      // An unknown outcome has said how to resume already; a wrong --skip is not resumed from.
+      // An unknown outcome already says how to resume; a wrong --skip cannot be resumed from.
       const bool explained = status.code() == StatusCode::kUnknown || status.reason() == "usage";
       const Status told = explained ? status : status.Followed(" (" + HowToResume(counts) + ")");
       if (!InterruptGuard::interrupted()) {
@@ -366,7 +366,7 @@ class ImportVerb final : public Verb {
   std::optional<std::string> ack_log_path_;
   int fd_ = -1;  // of the input; the end of the process closes it
   BootTime flushed_at_{};
-  Status flushed_;  // what is the matter with a batch that was sent while the input was silent
+  Status flushed_;  // the result of the flush while the input was silent
   std::ofstream ack_log_;
 };
 

@@ -13,7 +13,7 @@
 namespace delayd::cli {
 namespace {
 
-// `put_back`: the source has answered to the end.
+// `put_back`: whether the source answered to the end, so that the jobs are as they were.
 Status TooLarge(const BeanstalkdImport& import, bool put_back) {
   return ResourceExhausted(
       Jobs(import.counts().too_large) + " too large for the daemon's limits.payload: left there" +
@@ -29,7 +29,7 @@ Status NoRoom(const BeanstalkdImport& import) {
                            "queue_full");
 }
 
-// Of one that was broken off.
+// Advice after an import that was broken off.
 std::string HowToGoOn(const BeanstalkdImport::Counts& counts) {
   const std::string again = "; no job is lost, run it again for the rest";
   return counts.undeleted == 0 ? again
@@ -72,7 +72,7 @@ StatusOr<ExitCode> Conclude(const Status& status,
     writer.Number("taken", counts.taken);
     writer.Number("too_large", counts.too_large);
     writer.Number("queue_full", counts.queue_full);
-    if (status.ok()) {  // else not all was looked at
+    if (status.ok()) {  // otherwise not everything was looked at
       writer.Number("left", counts.left.all());
     }
     writer.Raw("paused", protocol::JsonArray(import.paused(), protocol::JsonString));
@@ -84,7 +84,7 @@ StatusOr<ExitCode> Conclude(const Status& status,
     return Unavailable("interrupted" + HowToGoOn(counts), "interrupted");
   }
   if (!status.ok()) {
-    // The jobs have keys: to repeat it is safe.
+    // The jobs have keys, so repeating is safe.
     return status.WithMessage(protocol::WithoutWarning(status)).Followed(HowToGoOn(counts));
   }
   const uint64_t told = counts.too_large + counts.queue_full;
@@ -106,7 +106,7 @@ StatusOr<ExitCode> ImportFromBeanstalkd(const std::string& address,
   Progress progress(&context->console, &context->clock, "jobs", 0);
   const InterruptGuard guard;
   source->HurryWhen(InterruptGuard::fd());
-  // The jobs have keys, and are there still.
+  // Giving up is safe: the jobs have keys and are still at the source.
   api->GiveUpWhen(InterruptGuard::fd(), kTimeToAnswer);
   Patience patience(&context->clock,
                     retry_for,

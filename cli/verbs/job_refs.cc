@@ -43,8 +43,8 @@ void JobRefs::Declare(Options* options, std::string_view others) {
 }
 
 void JobRefs::DeclareOne(Options* options) {
-  // Takes many, so that the message can say that they are too many, and not that the second is
-  // unexpected.
+  // Accepts several ids, so that the message can say that there are too many, not that the second
+  // one is unexpected.
   options->Positionals("(ID | --key KEY)", &ids_, "the job's id");
   DeclareKey(options, kQueueOfKey);
 }
@@ -90,7 +90,7 @@ StatusOr<ExitCode> ForEachJob(const std::vector<JobRef>& jobs,
     const StatusOr<JobView> job = call(api.get(), ref);
     const ExitCode code_of_job = ExitCodeOf(job.status());
     code = Combine(code, code_of_job, tried++ == 0);
-    // Nobody there, or one that hangs: the others would only say the same, each after its time.
+    // The daemon is away or hangs: the other calls would only fail alike, each after its timeout.
     if (job.status().code() == StatusCode::kUnavailable || code_of_job == kExitTimedOut) {
       context->console.Error(WithUntried(job.status(), jobs.size() - tried));
       return code_of_job;
@@ -104,7 +104,7 @@ StatusOr<ExitCode> ForEachJob(const std::vector<JobRef>& jobs,
     } else if (context->globals.output == OutputFormat::kTable) {
       say(*job);
     } else {
-      // One document a job, in both JSON formats: each answer stands as soon as it is there.
+      // One document per job in both JSON formats, so that each answer is printed as it arrives.
       out << protocol::JobToJson(*job) << '\n';
     }
   }

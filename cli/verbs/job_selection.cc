@@ -15,8 +15,8 @@ namespace delayd::cli {
 namespace {
 
 constexpr uint64_t kDryRunJobsShown = 10;
-// Of each request, behind which a due job may wait. With 100, the daemon's default, a million take
-// twice as long; with 1,000 they take half as long, and the due job 10 ms.
+// Jobs per request; a due job may wait behind one. With 100, the daemon's default, a million jobs
+// take twice as long; with 1,000 they take half as long, but the due job waits 10 ms.
 constexpr uint32_t kStepJobs = 300;
 
 // "scheduled, ready or dead".
@@ -97,7 +97,7 @@ StatusOr<protocol::JobFilterText> JobSelection::ResolveFilter() const {
                                  .due_before = due_before_,
                                  .due_after = due_after_};
   if (key_prefix_.has_value() && key_prefix_->empty()) {
-    // From a variable that was not set, most likely: it would mean every job.
+    // Most likely from an unset variable: it would mean every job.
     return UsageError("--key-prefix is empty; leave it out to mean all jobs");
   }
   if (filter.queue.has_value()) {
@@ -210,7 +210,7 @@ StatusOr<ExitCode> JobSelection::ChangeMany(std::string_view action,
         "on; look with --dry-run, then give --yes");
   }
   DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
-  // One moment for every step, of the daemon's clock: by that a job is due.
+  // The same moment for every step, by the daemon's clock, which decides when a job is due.
   DELAYD_RETURN_IF_ERROR(api->FixTimes({&filter.due_before, &filter.due_after}));
   DELAYD_ASSIGN_OR_RETURN(const Filters filters, Expand(*api, filter));
   DELAYD_ASSIGN_OR_RETURN(const ExitCode code,
@@ -243,7 +243,7 @@ StatusOr<ExitCode> JobSelection::ChangeFound(Api* api,
   }
   request.dry_run = false;
   const BootTime start = context->clock.Sample().boot;
-  // Whoever stops it is told how far it came.
+  // A user who interrupts it is told how far it came.
   const InterruptGuard guard;
   const Outcome outcome = RunSteps(api, action, request, filters, total, context);
   if (!outcome.status.ok()) {
@@ -255,7 +255,7 @@ StatusOr<ExitCode> JobSelection::ChangeFound(Api* api,
   return TellChanged(outcome, done, context->clock.Sample().boot - start, context);
 }
 
-// Of a filter without a state, which means all others.
+// For a filter without a state, which means every state but dead.
 void JobSelection::TellDead(Api* api,
                             const protocol::JobFilterText& filter,
                             Context* context) const {

@@ -79,7 +79,7 @@ class KickVerb final : public Verb {
     return static_cast<uint32_t>(std::min<uint64_t>(*count_ - kicked, limits::kKickCountMax));
   }
 
-  // The same command again would take so many others.
+  // Tells how far it came, because repeating the command would kick as many other jobs.
   std::string HowFar(const Status& failure, uint64_t kicked) const {
     const bool more = failure.code() == StatusCode::kUnknown;
     if (kicked == 0 && !more) {
@@ -91,8 +91,8 @@ class KickVerb final : public Verb {
            ")";
   }
 
-  // The daemon takes so many at a time; a short answer means that there are no more. Begun with the
-  // dead, it ends with them: the next step would make ready what is only scheduled.
+  // The daemon kicks a bounded number at a time; fewer than asked for means that there are no more.
+  // If it began with dead jobs, it ends with them: the next step would make scheduled jobs ready.
   Status KickSteps(Api& api, const std::string& queue, uint64_t* kicked) const {
     bool dead_first = false;
     while (*kicked < *count_) {

@@ -56,7 +56,7 @@ class LeaseVerb final : public Verb {
   }
 
  private:
-  // `counts` are those of the queue, if the daemon tells them.
+  // `counts` are the queue's, if the daemon tells them.
   static std::string WhyNone(const StatusOr<protocol::QueueCounts>& counts,
                              const std::string& queue,
                              Millis waited) {

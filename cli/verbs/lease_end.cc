@@ -1,4 +1,4 @@
-// ack, nack, bury and extend: what can be done with a lease.
+// ack, nack, bury and extend: the verbs on a lease.
 #include "cli/human_time.h"
 #include "cli/verbs/job_refs.h"
 #include "cli/verbs/verbs.h"

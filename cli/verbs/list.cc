@@ -65,12 +65,12 @@ class ListVerb final : public Verb {
       DELAYD_ASSIGN_OR_RETURN(
           protocol::JobPage page,
           api.List({.filter = filters[i], .limit = limit, .cursor = std::move(cursor)}));
-      // Begun only now, so that a failure leaves stdout empty.
+      // Created only now, so that a failure leaves stdout empty.
       if (!printer.has_value()) {
         printer.emplace(context);
       }
       printer->Print(page.jobs);
-      DELAYD_RETURN_IF_ERROR(context->console.CheckOut(false));  // nobody reads the millions behind
+      DELAYD_RETURN_IF_ERROR(context->console.CheckOut(false));  // stop when nobody reads the rest
       left -= std::min<uint64_t>(left, page.jobs.size());
       // A page may be empty and have a next one: the daemon looks at a bounded number of rows.
       cursor = std::move(page.next_cursor);
@@ -88,8 +88,8 @@ class ListVerb final : public Verb {
     return kExitOk;
   }
 
-  // In a document next_cursor tells it, and a limit that was asked for is no surprise. Ids and
-  // lines are for programs, which would take them for all.
+  // A JSON document has next_cursor, and a limit that was asked for is no surprise. But programs
+  // that read ids or lines would take them for all.
   void TellMore(Context* context) const {
     const bool ids = context->globals.quiet;
     const OutputFormat output = context->globals.output;
@@ -108,7 +108,7 @@ class ListVerb final : public Verb {
     return FirstJobs(api, filters, limit);
   }
 
-  // One that is in the list, though behind what is watched.
+  // A job that is in the list, but beyond the watched part.
   static StatusOr<JobView> Find(Api& api, const protocol::JobFilterText& filter, JobId id) {
     StatusOr<JobView> job = api.Show(id);
     if (!job.ok()) {
@@ -120,8 +120,8 @@ class ListVerb final : public Verb {
     return listed ? std::move(job) : NotFound("it is not in the list");
   }
 
-  // Until the user ends it. People watch for hours, and a restart takes a moment; only a daemon
-  // that never answered is not waited for.
+  // Watches until the user ends it. People watch for hours and a restart takes a moment, so a
+  // daemon is waited for unless it has never answered.
   StatusOr<ExitCode> Watch(Api& api,
                            const protocol::JobFilterText& filter,
                            Context* context) const {

@@ -27,7 +27,7 @@ class PingVerb final : public Verb {
 
   StatusOr<ExitCode> Run(Context* context) override {
     DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
-    // Finer than the clock of the house: a round trip is a fraction of its millisecond.
+    // Not our own clock: a round trip takes a fraction of its millisecond.
     const auto start = std::chrono::steady_clock::now();
     const StatusOr<protocol::Health> health = api->Health();
     const auto end = std::chrono::steady_clock::now();

@@ -14,11 +14,12 @@ namespace delayd::cli {
 namespace {
 
 constexpr size_t kTold = 3;
-// Of those with most due jobs, where none is among the oldest of all: how long they wait takes a
-// request for each.
+// How many queues to ask for the age of their oldest due job, one request each. They are the ones
+// with the most due jobs, if none has one of the oldest jobs of all.
 constexpr size_t kAged = 20;
 constexpr Millis kSecondLook{1000};
-// A worker that polls comes by sooner, and one with a long job is done by then.
+// How long jobs must have waited for a report: by kPollPatience a polling worker has come by, by
+// kFullPatience a worker with a long job is done.
 constexpr Millis kPollPatience{5000};
 constexpr Millis kFullPatience{60'000};
 
@@ -29,9 +30,9 @@ enum class Cause : uint8_t { kPaused, kNobodyAsks, kFull, kNobodyAsksForMore, kF
 struct Suspect {
   QueueCounts queue;
   Cause cause = Cause::kPaused;
-  uint64_t failed = 0;  // attempts between the looks, and the jobs that they left dead
-  uint64_t died = 0;
-  std::optional<Millis> oldest;  // how long it has been due
+  uint64_t failed = 0;           // failed attempts between the looks
+  uint64_t died = 0;             // jobs that died meanwhile
+  std::optional<Millis> oldest;  // how long its oldest ready job has been due
 };
 
 std::optional<Cause> CauseOf(const QueueCounts& queue, uint64_t waiting) {
@@ -42,7 +43,7 @@ std::optional<Cause> CauseOf(const QueueCounts& queue, uint64_t waiting) {
     return Cause::kPaused;
   }
   if (queue.leased == 0) {
-    // A rate keeps due jobs from a worker that waits for them.
+    // A rate may hold due jobs back from a worker that waits for them.
     return queue.rate.empty() || waiting == 0 ? std::optional(Cause::kNobodyAsks) : std::nullopt;
   }
   if (queue.concurrency != 0 && queue.leased >= queue.concurrency) {
@@ -65,13 +66,13 @@ std::vector<Suspect> SuspectsAmong(const std::vector<QueueCounts>& queues, uint6
 
 using HandOuts = std::map<std::string, double, std::less<>>;
 
-// Since the daemon started, by queue; of those that it does not tell by name, none.
+// Hand-outs per queue since the daemon started, without the queues that it does not name.
 HandOuts HandOutsSoFar(Api* api) {
   const StatusOr<std::string> page = api->Metrics();
   return page.ok() ? FiguresByQueue(*page, "delayd_queue_handed_out_total") : HandOuts();
 }
 
-// None: the daemon does not tell, or was started meanwhile.
+// None when the daemon does not tell, or was restarted meanwhile.
 std::optional<int64_t> HandedOut(const std::string& queue,
                                  const HandOuts& before,
                                  const HandOuts& after) {
@@ -82,7 +83,7 @@ std::optional<int64_t> HandedOut(const std::string& queue,
              : std::optional(static_cast<int64_t>(to->second - from->second));
 }
 
-// False: its jobs get to a worker that ends them well, or they may.
+// False when its jobs reach a worker that acks them, or may do so.
 bool IsStillSo(const Suspect& before, std::optional<int64_t> handed_out, Suspect* now) {
   const QueueCounts& was = before.queue;
   const QueueCounts& is = now->queue;
@@ -93,14 +94,14 @@ bool IsStillSo(const Suspect& before, std::optional<int64_t> handed_out, Suspect
     return false;
   }
   if (!handed_out) {
-    // Those that a busy queue hands out may be made up for by those that fall due.
+    // In a busy queue, jobs that fall due may replace those that are handed out.
     return before.cause == now->cause && now->cause != Cause::kNobodyAsksForMore &&
            was.dead == is.dead && was.ready <= is.ready;
   }
   if (*handed_out == 0) {
     return before.cause == now->cause;
   }
-  // What was handed out, is no longer leased and was not acked.
+  // Handed out, no longer leased, and not acked.
   const int64_t failed =
       *handed_out + static_cast<int64_t>(was.leased) - static_cast<int64_t>(is.leased);
   now->cause = Cause::kFails;
@@ -109,8 +110,8 @@ bool IsStillSo(const Suspect& before, std::optional<int64_t> handed_out, Suspect
   return failed > 0;
 }
 
-// Those where it is still so. The hand-outs are those between the counts: what was handed out then
-// is in them as leased, acked or failed.
+// The suspects that still look so. Hand-outs are counted between the two looks: the jobs handed out
+// then appear in the counts as leased, acked or failed.
 StatusOr<std::vector<Suspect>> LookAgain(Api* api,
                                          std::vector<Suspect> before,
                                          uint64_t waiting,
@@ -157,8 +158,8 @@ void NoteAge(const JobView& job, const Context& context, Suspect* suspect) {
       std::max({context.DaemonNow() - job.due, Millis(0), suspect->oldest.value_or(Millis(0))});
 }
 
-// Those first that have one of the oldest due jobs of all: among the fuller ones they would be
-// passed over.
+// Puts first the queues with one of the oldest due jobs of all, which would be lost among fuller
+// queues.
 void OldestFirst(Api* api, const Context& context, std::vector<Suspect>* suspects) {
   const StatusOr<protocol::JobPage> page = api->ListUpTo({.state = "ready"}, limits::kListLimitMax);
   if (!page.ok()) {
@@ -177,7 +178,7 @@ void OldestFirst(Api* api, const Context& context, std::vector<Suspect>* suspect
       *suspects, std::greater<>(), [](const Suspect& suspect) { return suspect.oldest; });
 }
 
-// Keeps those whose age is known or may be asked for; returns how many others there are.
+// Keeps the suspects whose age is known or may be asked for; returns how many are left out.
 uint64_t LeaveOut(Api* api, const Context& context, std::vector<Suspect>* suspects) {
   if (suspects->size() <= kAged) {
     return 0;
@@ -192,7 +193,7 @@ uint64_t LeaveOut(Api* api, const Context& context, std::vector<Suspect>* suspec
   return others;
 }
 
-// False: what was due has gone, or has not waited for long. An age that is not known is left out.
+// False when the due jobs are gone or have not waited for long. True when the age cannot be read.
 bool HasWaited(Api* api, Millis poll_patience, const Context& context, Suspect* suspect) {
   if (!suspect->oldest) {
     const StatusOr<protocol::JobPage> page =
@@ -219,7 +220,7 @@ std::string HowItFails(const Suspect& suspect) {
   return how;
 }
 
-// Where those are that have failed; the ready ones are mostly those that have not been tried.
+// The state to look in for the failed jobs; ready ones have mostly not been tried.
 std::string_view StateOfFailed(const Suspect& suspect) {
   return suspect.died != 0 ? "dead" : suspect.queue.scheduled != 0 ? "scheduled" : "ready";
 }
@@ -267,7 +268,7 @@ StatusOr<QueueTroubles> FindQueueTroubles(Api* api, uint64_t waiting, const Cont
   DELAYD_ASSIGN_OR_RETURN(std::vector<Suspect> suspects,
                           LookAgain(api, SuspectsAmong(queues, waiting), waiting, context));
   QueueTroubles troubles{.worst = {}, .unknown = LeaveOut(api, context, &suspects)};
-  // Where nobody asks for anything, nobody polls either.
+  // If no lease request waits and no job is leased anywhere, nobody polls either.
   const Millis poll_patience = waiting != 0 || is_any_leased ? kPollPatience : Millis(0);
   std::erase_if(suspects, [&](Suspect& suspect) {
     return !HasWaited(api, poll_patience, context, &suspect);

@@ -52,7 +52,7 @@ class RecoverVerb final : public Verb {
     if (accept_loss_) {
       flags.emplace_back("--accept-loss");
     }
-    // In a terminal the signal is delayd's as well: it may end between two of its changes.
+    // At a terminal the signal reaches delayd too, which may end between two of its changes.
     std::optional<InterruptGuard> guard;
     if (accept_loss_) {
       guard.emplace();
@@ -72,10 +72,10 @@ class RecoverVerb final : public Verb {
     }
     const std::string report = Report(*result, *context);
     if (accept_loss_) {
-      signal(SIGPIPE, SIG_IGN);  // a reader that went would end it before it is told
+      signal(SIGPIPE, SIG_IGN);  // else a reader that went away would end us before the report
     }
     context->console.out() << report;
-    // A look can be had again; what is gone is told once.
+    // A look can be repeated, but the loss is reported only once.
     const Status told = accept_loss_ ? context->console.CheckOut(true) : OkStatus();
     if (!told.ok()) {
       context->console.Draw(report);

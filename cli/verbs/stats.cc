@@ -43,7 +43,7 @@ class StatsVerb final : public Verb {
   }
 
  private:
-  // Moments as all tables show them.
+  // Times are shown as in all tables.
   static std::string Text(const std::string& text, const Context& context) {
     const StatusOr<WallTime> time = protocol::ParseTimestamp(text);
     return time.ok() ? context.TimeText(*time) : text;

@@ -23,14 +23,14 @@ constexpr size_t kQueuesShown = 20;
 constexpr Millis kMinute{60'000};
 constexpr Millis kForecastStep{2000};
 
-// What one look at the daemon has seen.
+// The result of one look at the daemon.
 struct Sample {
   Now now;
   std::vector<protocol::Stat> stats;
   std::vector<protocol::QueueCounts> queues;
   std::vector<protocol::ForecastStep> minute;
   protocol::Health health;
-  std::optional<Millis> late;  // the job that has waited longest for a worker
+  std::optional<Millis> late;  // how long the oldest ready job has waited for a worker
 
   uint64_t Number(std::string_view name) const { return StatNumber(stats, name).value_or(0); }
 };
@@ -40,13 +40,13 @@ StatusOr<Sample> Look(Api& api, const Context& context) {
   DELAYD_ASSIGN_OR_RETURN(sample.stats, api.Stats());
   DELAYD_ASSIGN_OR_RETURN(sample.queues, api.Queues());
   DELAYD_ASSIGN_OR_RETURN(sample.health, api.Readiness());
-  const WallTime now = sample.now.wall = context.DaemonNow();  // only now is it known
+  const WallTime now = sample.now.wall = context.DaemonNow();  // the answers above have told it
   DELAYD_ASSIGN_OR_RETURN(
       sample.minute,
       api.Forecast(
           {.queue = std::nullopt, .from = now, .to = now + kMinute, .step = kForecastStep}));
   if (sample.Number("ready") > 0) {
-    // Page by page: many leased ones may lie before it.
+    // ListUpTo pages on: many leased jobs may come before the first ready one.
     DELAYD_ASSIGN_OR_RETURN(const protocol::JobPage oldest, api.ListUpTo({.state = "ready"}, 1));
     if (!oldest.jobs.empty()) {
       sample.late = std::max(now - oldest.jobs.front().due, Millis(0));
@@ -60,7 +60,7 @@ StatusOr<Sample> Look(Api& api, const Context& context) {
 
 std::string Rate(const Sample& before, const Sample& after, uint64_t from, uint64_t to) {
   const int64_t millis = std::max<int64_t>((after.now.boot - before.now.boot).count(), 1);
-  const uint64_t count = to - std::min(from, to);  // a daemon that started anew counts from 0
+  const uint64_t count = to - std::min(from, to);  // a restarted daemon counts from 0
   char text[32];
   std::snprintf(
       text, sizeof text, "%.1f/s", static_cast<double>(count) * 1000 / static_cast<double>(millis));

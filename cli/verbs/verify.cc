@@ -9,7 +9,7 @@
 namespace delayd::cli {
 namespace {
 
-// As long as it takes: a store of ten million jobs is read in about a minute.
+// Generous: a store of ten million jobs is read in about a minute.
 constexpr Millis kVerifyTimeout{std::chrono::hours(1)};
 
 class VerifyVerb final : public Verb {

@@ -10,7 +10,7 @@ namespace delayd::cli {
 namespace {
 
 constexpr Millis kLookEvery{200};
-// What an answer may take though --wait is over.
+// How long an answer may take even if --wait is over.
 constexpr Millis kLookTime{1000};
 
 class WaitVerb final : public Verb {
@@ -71,15 +71,15 @@ class WaitVerb final : public Verb {
     std::optional<JobView> last;
     Outage outage(&context->console);
     for (;;) {
-      // A key may pass to another job: the one that had it first is waited for.
+      // A key may pass to another job; wait for the one that had it first.
       const StatusOr<JobView> job =
           api.Show(last.has_value() ? JobRef(last->id) : ref, std::max(left(), kLookTime));
       if (last.has_value() && job.status().code() == StatusCode::kNotFound) {
         return Gone(last->id);
       }
-      // A restart takes a moment, and whoever waits does so for hours.
+      // A restart takes a moment, and a user may wait for hours.
       if (last.has_value() && outage.MayWaitOut(job.status())) {
-        // Below it is seen whether there is time left.
+        // Checked below: whether there is time left.
       } else if (!job.ok()) {
         const bool cut_short = job.status().reason() == "timed_out" && left() <= Millis(0);
         return cut_short ? job.status().Followed(" and --wait") : job.status();
@@ -105,8 +105,8 @@ class WaitVerb final : public Verb {
                             RoughDuration(*wait_) + "; it " + DueFromNow(job.due, now));
   }
 
-  // A forgotten job. The state in which it was seen last says nothing: between two looks it may
-  // have fallen due and been acked, or been given back and cancelled.
+  // The job has left no trace. Its last known state tells nothing: between two looks it may have
+  // fallen due and been acked, or been given back and cancelled.
   static Status Gone(JobId id) {
     return NotFound("job " + std::to_string(ToInt(id)) +
                         " is gone: acked, cancelled or dropped, and it left no history to tell "
@@ -115,13 +115,13 @@ class WaitVerb final : public Verb {
                     "gone");
   }
 
-  // Between two looks a job may have been handed out and given back. Where that cost no attempt,
-  // the hand-outs tell; but those before the first look may belong to content that was replaced.
+  // Between two looks a job may have been handed out and given back. If that cost no attempt, the
+  // number of hand-outs shows it; but those before the first look may belong to replaced content.
   static bool WasHandedOut(const JobView& job, const std::optional<JobView>& last) {
     return job.attempt > 0 || (last.has_value() && job.reserves > last->reserves);
   }
 
-  // None: it goes on.
+  // None: keep waiting.
   std::optional<ExitCode> Outcome(const JobView& job, const std::optional<JobView>& last) const {
     if (what_ == "fired" && WasHandedOut(job, last)) {
       return kExitOk;

@@ -18,13 +18,14 @@ namespace {
 constexpr uint64_t kConcurrencyMax = 1000;
 constexpr Millis kWebhookTimeout{std::chrono::seconds(30)};
 
-// A slot has a connection and an eventfd; its handler two pipes, both ends of which are open while
-// it is started, and a pidfd. Beside them there are the standard three and those of signals.
+// A slot has a connection and an eventfd. Its handler has two pipes, both ends of which are open
+// while it is started, and a pidfd. Besides, there are the standard three and those for signals.
 constexpr rlim_t kFilesOfSlot = 7;
 constexpr rlim_t kFilesBeside = 32;
 
-// Shells give 1024, to spare programs that cannot count further: more is taken only for many slots,
-// since handlers inherit it. Without it jobs would be given back as fast as they are leased.
+// Shells set a limit of 1024 files for programs that cannot handle higher descriptors. Handlers
+// inherit ours, so it is raised only when many slots need it. Without room for files, jobs would be
+// given back as fast as they are leased.
 Status MakeRoomForFiles(uint64_t slots) {
   const rlim_t wanted = kFilesBeside + slots * kFilesOfSlot;
   rlimit limit{};
@@ -162,7 +163,7 @@ class WorkVerb final : public Verb {
     work_.client = ProcessName();
     DELAYD_RETURN_IF_ERROR(ValidateQueueName(work_.queue));
     if (work_.handler_timeout == Millis(0)) {
-      // Many a program means "never" by it; here each job would use up its attempts.
+      // Many programs take 0 for "never"; here each job would use up its attempts.
       return UsageError("--handler-timeout: 0 would end each handler as it begins; " +
                         std::string(webhook_url_.has_value() ? "give it a longer time"
                                                              : "leave it out for no limit"));
@@ -203,7 +204,7 @@ class WorkVerb final : public Verb {
       webhook_.ca_file = *webhook_ca_file_;
     }
     webhook_.content_type = content_type_.value_or(webhook_.content_type);
-    // curl would leave out a header without a value.
+    // curl would drop a header without a value.
     if (webhook_.content_type.find_first_not_of(' ') == std::string::npos ||
         std::any_of(webhook_.content_type.begin(), webhook_.content_type.end(), [](char c) {
           return c < ' ' || c > '~';
