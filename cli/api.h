@@ -1,7 +1,8 @@
 // cli/api.h — the daemon's API as typed calls.
 //
 // Errors:  a problem that the daemon answered comes back as its Status; the client's own errors
-// pass through (protocol/client.h). Threads: one at a time, like its client.
+// pass through (protocol/client.h).
+// Threads: one at a time, like its client.
 #pragma once
 
 #include <initializer_list>

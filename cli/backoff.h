@@ -1,4 +1,4 @@
-// cli/backoff.h — how long to wait before trying a daemon again that does not answer.
+// cli/backoff.h — how long to wait before the next try when a daemon does not answer.
 #pragma once
 
 #include <algorithm>

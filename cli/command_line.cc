@@ -231,8 +231,7 @@ StatusOr<Invocation> WithoutVerb(const std::vector<std::string>& words,
   return invocation;
 }
 
-// Whether the next word is this option's value. In a bundle such as "-qo" only the last may take
-// one.
+// Whether the next word is this option's value. In a bundle such as "-qo" only the last takes one.
 bool WantsValue(const Options& options, const std::string& word) {
   const bool is_bundle = word.size() > 2 && word[0] == '-' && word[1] != '-';
   const Option* option = options.Find(word);

@@ -3,7 +3,8 @@
 // What:    finds the verb, declares its options beside the global ones, and fills both in. Global
 // options stand before or after the verb.
 // Errors:  kInvalidArgument "usage", with what was probably meant where that can be guessed.
-// CLI11's exceptions end here. Threads: one owner.
+// CLI11's exceptions end here.
+// Threads: one owner.
 #pragma once
 
 #include <cstddef>

@@ -164,7 +164,7 @@ class Completer {
 
   // Offers the positional whose turn it is; after the last there is nothing to offer.
   void Positional() {
-    size_t others = arguments_ - 1;  // the verb is one
+    size_t others = arguments_ - 1;  // without the verb
     for (const Option& option : own_.all()) {
       if (option.names[0] == '-' || (others > 0 && !option.many && others-- > 0)) {
         continue;

@@ -56,7 +56,7 @@ class Console {
   Status Line(std::string_view line);
   // A message on stderr, unless -q or JSON was asked for.
   void Say(std::string_view line);
-  // A trouble that does not stop the command, unless -q: a message, or a problem in JSON where JSON
+  // A failure that does not stop the command, unless -q: a message, or a problem in JSON where JSON
   // was asked for.
   void Warn(const Status& status);
   // The error line: "delayctl: cause; cure", or a problem in JSON where JSON was asked for.

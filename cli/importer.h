@@ -5,9 +5,10 @@
 // daemon refuses is sent again line by line, to find the bad line. When an answer is lost, the
 // batch is sent again if that is safe: nothing had been sent, or every line has a key and
 // on_conflict "fail", so that the existing job is the answer. Batches of such lines overlap: lines
-// enqueued beyond a bad one are recognized when the import is resumed. Errors:  a bad line is its
-// Status with "line 7: " in front, after everything before it has been sent; with keep_going it is
-// reported and counted instead. An unknown outcome names its lines. Threads: one owner.
+// enqueued beyond a bad one are recognized when the import is resumed.
+// Errors:  a bad line is its Status with "line 7: " in front, after everything before it has been
+// sent; with keep_going it is reported and counted instead. An unknown outcome names its lines.
+// Threads: one owner.
 #pragma once
 
 #include <cstdint>

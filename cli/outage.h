@@ -14,7 +14,7 @@ class Outage {
  public:
   explicit Outage(Console* console) : console_(console) {}
 
-  // Whether to ask again, because the failure may pass (with a restart, say). Warns once an outage.
+  // Whether to ask again, because the failure may pass (a restart, say). Warns once per outage.
   bool MayWaitOut(const Status& status) {
     if (!protocol::MayPass(status)) {
       return false;

@@ -1,5 +1,5 @@
-// cli/set_aside.h — moves jobs of a beanstalkd that delayd does not take out of the way of those
-// behind them, until the import is over.
+// cli/set_aside.h — jobs of a beanstalkd that delayd does not take: moves them out of the way of
+// the jobs behind them until the import is over.
 //
 // What:    they are buried at the source, so none is lost if it, or this program, dies. PutBack
 //          restores them: ready, delayed by what is left then, or buried.

@@ -3,10 +3,11 @@
 //
 // Units:   timeouts in milliseconds, covering the whole request.
 // Errors:  kUnavailable "unreachable" with the address, the cause and the cure when there is no
-//          daemon; kUnknown "outcome_unknown" when the connection broke after a request that
-//          changes something was sent, "invalid_response" when its answer was not HTTP. Whatever
-//          the daemon itself answered is a response, not an error: ParseProblem turns it into a
-//          Status.
+//          daemon. If the request may have changed something, kUnknown: "outcome_unknown" when the
+//          connection broke, "timed_out", or "invalid_response" when the answer was not HTTP; if it
+//          cannot have, kUnavailable "connection_lost", kDeadlineExceeded "timed_out" or kInternal
+//          "invalid_response". Whatever the daemon itself answered is a response, not an error:
+//          ParseProblem turns it into a Status.
 // Threads: one at a time; open one client per thread.
 // Cost:    one connection, kept alive, and reopened when the daemon has closed it.
 #pragma once

@@ -61,7 +61,7 @@ class Connection {
   Status OpenTcp(const ServerAddress& address, BootTime deadline);
   Status OpenTls(const ServerAddress& address, const TlsContext::Ptr& tls, BootTime deadline);
 
-  // The socket itself, past TLS.
+  // The raw socket, bypassing TLS.
   Status SendRaw(std::string_view bytes, BootTime deadline, size_t* sent);
   StatusOr<size_t> ReceiveRaw(char* buffer, size_t size, BootTime deadline);
   // Sends what the TLS channel has queued for the peer.

@@ -21,7 +21,7 @@ constexpr int64_t kHour = 60 * kMinute;
 constexpr int64_t kDay = 24 * kHour;
 constexpr int64_t kWeek = 7 * kDay;
 
-// A week has fewer than 10^9 milliseconds, so a finer fraction is never a whole number of them.
+// Keeps the arithmetic within 64 bits: a week, the longest unit, has fewer than 10^9 milliseconds.
 constexpr size_t kFractionDigitsMax = 9;
 
 constexpr std::array<Unit, 8> kUnits = {{{"w", kWeek},

@@ -44,7 +44,7 @@ Status SetUint32(std::string_view name, const JsonValue& value, std::optional<ui
 // Calls `visit` for each element of an array.
 Status SetEach(std::string_view name, const JsonValue& value, const JsonElementVisitor& visit);
 
-// An array of objects, each read by `parse`.
+// Reads an array of objects, each with `parse`.
 template <typename T>
 Status SetObjects(std::string_view name,
                   const JsonValue& value,

@@ -105,7 +105,7 @@ std::string JsonString(std::string_view text) {
 }
 
 JsonObjectWriter::JsonObjectWriter() {
-  constexpr size_t kUsualBytes = 1024;  // a job with a payload of some hundred bytes
+  constexpr size_t kUsualBytes = 1024;  // a job with a payload of a few hundred bytes
   text_.reserve(kUsualBytes);
   text_ = '{';
 }

@@ -62,7 +62,7 @@ class JsonObjectWriter {
   // `json` is written as it is.
   void Raw(std::string_view name, std::string_view json);
 
-  // The object. The writer is empty afterwards.
+  // Returns the finished object and leaves the writer empty.
   std::string Take();
 
  private:

@@ -40,7 +40,7 @@ StatusOr<QueueCounts> ParseQueue(std::string_view json);
 
 struct QueuePage {
   std::vector<QueueCounts> queues;
-  std::string next_cursor;  // empty: there are no more
+  std::string next_cursor;  // empty: this is the last page
 };
 
 // {"queues": [...], "next_cursor": "..."}

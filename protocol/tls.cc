@@ -238,7 +238,7 @@ Status TlsChannel::Send(std::string_view plain) {
   }
   size_t written = 0;
   ERR_clear_error();
-  // A memory BIO takes everything.
+  // A memory BIO accepts everything, so no write is partial.
   if (!plain.empty() && SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &written) != 1) {
     failure_ = Failure();
     return failure_;

@@ -364,7 +364,7 @@ class ImportVerb final : public Verb {
   std::optional<Millis> retry_for_;
   std::optional<std::string> beanstalkd_;
   std::optional<std::string> ack_log_path_;
-  int fd_ = -1;  // of the input; the end of the process closes it
+  int fd_ = -1;  // the input; closed when the process ends
   BootTime flushed_at_{};
   Status flushed_;  // the result of the flush while the input was silent
   std::ofstream ack_log_;

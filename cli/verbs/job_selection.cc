@@ -255,7 +255,7 @@ StatusOr<ExitCode> JobSelection::ChangeFound(Api* api,
   return TellChanged(outcome, done, context->clock.Sample().boot - start, context);
 }
 
-// For a filter without a state, which means every state but dead.
+// For a filter without a state, which leaves dead jobs out.
 void JobSelection::TellDead(Api* api,
                             const protocol::JobFilterText& filter,
                             Context* context) const {

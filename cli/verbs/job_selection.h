@@ -1,9 +1,11 @@
 // cli/verbs/job_selection.h — which jobs a change applies to: those named, or all that a filter
 // finds; and how a bulk change is confirmed, carried out and reported.
 //
-// What:    a bulk change is a loop of steps, each of them one commit of the daemon. If it is
-// stopped in the middle, the same command does the rest. Errors:  kInvalidArgument "usage" for
-// contradictions, and for a filter without --yes when nobody can be asked. Threads: one owner.
+// What:    a bulk change is a loop of steps, each one commit of the daemon. If it is stopped in the
+// middle, the same command does the rest.
+// Errors:  kInvalidArgument "usage" for contradictions, and for a filter without --yes when nobody
+// can be asked.
+// Threads: one owner.
 #pragma once
 
 #include <optional>

@@ -77,7 +77,7 @@ class ListVerb final : public Verb {
       i += cursor.empty() ? 1U : 0U;
     }
     if (!printer.has_value()) {
-      printer.emplace(context);  // no queue has any
+      printer.emplace(context);  // no filter to ask: no queue has dead jobs
       printer->Print({});
     }
     printer->Finish(cursor);

@@ -27,7 +27,7 @@ struct QueueTroubles {
   uint64_t unknown = 0;  // queues for which we did not ask how long their jobs have been due
 };
 
-// `waiting`: lease requests that wait for a job of any queue.
+// `waiting`: how many lease requests are waiting, whatever their queue.
 StatusOr<QueueTroubles> FindQueueTroubles(Api* api, uint64_t waiting, const Context& context);
 
 }  // namespace delayd::cli

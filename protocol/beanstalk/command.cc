@@ -151,7 +151,8 @@ bool ReadSize(std::string_view rest, int words, uint64_t* bytes) {
   return ReadNumber(&rest, kU32Max, bytes);
 }
 
-// Checks the numbers, then the size, then the rest of the line: a size decides that a body follows.
+// Checks the numbers, then the size, then the rest of the line. The order matters: the body of a
+// put that is too big follows, whatever the rest of its line.
 Refusal ReadPut(Form form, std::string_view rest, size_t job_bytes_max, Command* command) {
   if (!ReadPutNumbers(&rest, form != Form::kPut, command)) {
     return Refusal::kBadFormat;

@@ -14,7 +14,7 @@ bool IsLetter(char c) {
 }
 
 // Whether every version of YAML reads it as text: it begins with a letter and is not a keyword.
-// Anything else may be a number, a date or an indicator.
+// Text that begins otherwise may be a number, a date or an indicator.
 bool IsPlain(std::string_view text) {
   constexpr auto kYamlWords = std::to_array<std::string_view>(
       {"y", "n", "yes", "no", "on", "off", "true", "false", "null"});
