@@ -185,10 +185,14 @@ bool IsTaken(State* state, Level level) {
   return taken;
 }
 
-void Put(Level level, std::string_view message, std::initializer_list<Field> fields) {
+// `stands_for`: how many lines are missing if nobody takes this one.
+void Put(Level level,
+         std::string_view message,
+         std::initializer_list<Field> fields,
+         uint64_t stands_for = 1) {
   State& state = Global();
   if (!IsTaken(&state, level)) {
-    state.untaken.fetch_add(1, std::memory_order_relaxed);
+    state.untaken.fetch_add(stands_for, std::memory_order_relaxed);
     return;
   }
   std::string line = FormatLine(state.format, level, message, fields);
@@ -201,7 +205,7 @@ void Put(Level level, std::string_view message, std::initializer_list<Field> fie
 }
 
 void PutLeftOut(Level level, std::string_view message, uint64_t count) {
-  Put(level, "lines were left out", {{"message", message}, {"count", count}});
+  Put(level, "lines were left out", {{"message", message}, {"count", count}}, count);
 }
 
 void Write(Level level, std::string_view message, std::initializer_list<Field> fields) {
@@ -216,9 +220,8 @@ void Write(Level level, std::string_view message, std::initializer_list<Field> f
     return;
   }
   if (state.untaken.load(std::memory_order_relaxed) > 0 && IsTaken(&state, level)) {
-    Put(Level::kWarn,
-        "lines were left out while nobody read the log",
-        {{"count", state.untaken.exchange(0)}});
+    const uint64_t count = state.untaken.exchange(0);
+    Put(Level::kWarn, "lines were left out while nobody read the log", {{"count", count}}, count);
   }
   if (left_out > 0) {
     PutLeftOut(level, message, left_out);

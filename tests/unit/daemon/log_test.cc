@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <future>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -132,6 +133,22 @@ TEST(LogTest, WhatWasLeftOutIsToldThoughTheMessageDoesNotComeAgain) {
   TellLeftOut();
   const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(LinesWith(log, "warn lines were left out message=\"a burst\""), 1U) << log;
+}
+
+TEST(LogTest, WhatWasLeftOutIsCountedThoughNobodyReadsTheLineThatTellsIt) {
+  Start({.level = Level::kInfo});
+  TellLeftOut();  // of other tests
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 1000; ++i) {
+    Warn("a burst before a full pipe");
+  }
+  const size_t told = LinesWith(::testing::internal::GetCapturedStderr(), "warn a burst");
+  FullPipe pipe;
+  TellLeftOut();
+  pipe.ReadAll();
+  Info("the pipe is read again");
+  EXPECT_THAT(pipe.ReadAll(),
+              ::testing::HasSubstr("nobody read the log count=" + std::to_string(1000 - told)));
 }
 
 }  // namespace
