@@ -4,7 +4,8 @@ if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
-# Each target is compiled as one piece with a sanitizer, and without tests: for a first look, and for packages (docs/decisions/0098).
+# Each target is compiled as one piece in builds with a sanitizer and in builds without tests, which are the quick start and the
+# packages (docs/decisions/0098).
 if(NOT DEFINED CMAKE_UNITY_BUILD AND (DELAYD_SANITIZE OR NOT DELAYD_BUILD_TESTS))
   set(CMAKE_UNITY_BUILD ON)
 endif()
@@ -13,8 +14,8 @@ set(CMAKE_UNITY_BUILD_BATCH_SIZE 0)
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
 set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -fno-omit-frame-pointer")
 
-# Errors with the compilers of Debian 12, which CI has. A newer one warns of more, now and then of what is not there, and that
-# is to keep nobody from a build.
+# Warnings are errors with the compilers of Debian 12, which CI uses. Newer compilers warn of more, sometimes falsely, and that
+# must not break anybody's build.
 set(DELAYD_WERROR)
 if((CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13) OR
    (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 15))
@@ -22,9 +23,9 @@ if((CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_
 endif()
 
 # -Wno-missing-field-initializers: a designated initialiser names what differs from the defaults.
-# -Wno-restrict, -Wno-stringop-overread: g++ 12 reports overlaps inside std::string assignment, and reads behind the end of small
-# vectors, that are not there.
-# -Wno-subobject-linkage: of several sources compiled together, g++ takes all for headers.
+# -Wno-restrict, -Wno-stringop-overread: g++ 12 reports overlaps inside std::string assignment, and reads past the end of small
+# vectors, where there are none.
+# -Wno-subobject-linkage: when several sources are compiled as one, g++ takes all of them for headers.
 set(DELAYD_WARNINGS
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast
     -Wnon-virtual-dtor -Wno-missing-field-initializers ${DELAYD_WERROR}
@@ -35,5 +36,5 @@ if(DELAYD_SANITIZE)
   list(APPEND DELAYD_WARNINGS $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   add_compile_options(-fsanitize=${DELAYD_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${DELAYD_SANITIZE})
-  add_compile_definitions(DELAYD_SANITIZED)  # compilers have names of their own for it
+  add_compile_definitions(DELAYD_SANITIZED)  # each compiler has a different macro for it
 endif()

@@ -5,7 +5,7 @@ if(NOT SCDOC)
 endif()
 find_program(GZIP gzip REQUIRED)
 
-# What the packages are built on, as in 1+deb12: those of the next distribution are newer to apt.
+# The release names the distribution it is built on, as in 1+deb12, so that apt takes the package for the next one as newer.
 file(STRINGS /etc/os-release os_release)
 foreach(line ${os_release})
   if(line MATCHES "^(ID|VERSION_ID|VERSION_CODENAME)=\"?([^\"]*)")
@@ -74,7 +74,7 @@ foreach(package delayd delayctl)
   endif()
 endforeach()
 
-# dpkg knows maintainer scripts by their bare names.
+# dpkg expects maintainer scripts under their bare names.
 set(control_delayd)
 set(control_delayctl)
 foreach(script delayd.postinst delayd.prerm delayd.postrm delayd.conffiles
@@ -120,7 +120,7 @@ set(CPACK_DEBIAN_DELAYCTL_DESCRIPTION
 delayctl adds, lists, moves, cancels and works jobs of delayd, imports and
 exports them, and looks after the daemon. Its worker runs a command for each
 job that falls due.")
-# Loaded by name (cli/curl_library.h), so that nothing that is linked tells of it.
+# delayctl loads libcurl by name (cli/curl_library.h), so dpkg-shlibdeps does not find the dependency.
 set(CPACK_DEBIAN_DELAYCTL_PACKAGE_DEPENDS "libcurl4t64 | libcurl4")
 set(CPACK_DEBIAN_DELAYCTL_PACKAGE_SUGGESTS "delayd")
 set(CPACK_DEBIAN_DELAYCTL_PACKAGE_CONTROL_EXTRA ${control_delayctl})

@@ -1,7 +1,7 @@
-# delayd_room(NAME SOURCES ... LINK ... [MEASURED] [PARSES_NOTHING]): one static library that is a room of the house, or a part of one.
-# MEASURED: scripts/count-instructions counts what it does, and one baseline must hold however the rest was compiled.
-# PARSES_NOTHING: a fuzzer is told of its branches, not of each comparison. That helps to find the bytes that a parser asks for, and
-# makes the tests a third slower.
+# delayd_room(NAME SOURCES ... LINK ... [MEASURED] [PARSES_NOTHING]): one static library that is a room of the house, or part of one.
+# MEASURED: scripts/count-instructions counts its instructions, and one baseline must hold however the rest was compiled.
+# PARSES_NOTHING: the fuzzers trace only its branches, not each comparison. Tracing comparisons helps to find the bytes that a
+# parser expects, and makes the tests a third slower.
 function(delayd_room name)
   cmake_parse_arguments(ROOM "MEASURED;PARSES_NOTHING" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
   add_library(${name} STATIC ${ROOM_SOURCES})
@@ -25,27 +25,27 @@ function(delayd_program name)
   target_link_libraries(${name} PRIVATE ${PROGRAM_LINK})
 endfunction()
 
-# What Debian's RocksDB, which is not instrumented, makes the sanitizers believe. Nothing of our own is in there.
+# Suppresses false reports that come from Debian's RocksDB, which is not instrumented. Nothing in our own code is suppressed.
 function(delayd_sanitizer_environment test)
   set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT
     TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp
     LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp)
 endfunction()
 
-# With a sanitizer this target is not optimised: clang is done in half the time, and what works hard is elsewhere.
+# With a sanitizer this target is not optimised: clang takes half the time, and the target does little of the work.
 function(delayd_built_fast name)
   if(DELAYD_SANITIZE)
     target_compile_options(${name} PRIVATE -O0)
   endif()
 endfunction()
 
-# delayd_check(NAME COMMAND...): a test that is a command. 77: it cannot be made here, and its output says why.
+# delayd_check(NAME COMMAND...): a test that is a command. Exit code 77: it cannot run here, and its output says why.
 function(delayd_check name)
   add_test(NAME ${name} COMMAND ${ARGN})
   set_tests_properties(${name} PROPERTIES LABELS unit SKIP_RETURN_CODE 77)
 endfunction()
 
-# delayd_in_memory(TEST...): where a disk proves nothing, memory will do for it, and fsync costs nothing.
+# delayd_in_memory(TEST...): tests that prove nothing about a disk use memory, where fsync costs nothing.
 function(delayd_in_memory)
   if(EXISTS /dev/shm)
     set_property(TEST ${ARGV} APPEND PROPERTY ENVIRONMENT TMPDIR=/dev/shm)
@@ -54,10 +54,10 @@ endfunction()
 
 # delayd_test(NAME SOURCES ... LINK ... [LABEL unit] [TIMEOUT 120] [ONE_THREAD] [HALVES]): a GoogleTest program that ctest runs as
 # one test, or as NAME_1 and NAME_2, which take every other case each.
-# ThreadSanitizer finds nothing where there is ONE_THREAD: it is not built with it.
-# Little optimised, which takes a quarter less to compile; not at all would be slow: RocksDB, a shared library, takes the
-# inline functions of std::string that the program has.
-# The limit is for a test that hangs; a sanitizer's is ten minutes at least.
+# ONE_THREAD: the test has a single thread, so ThreadSanitizer would find nothing, and the test is left out of that build.
+# -O1 takes a quarter less time to compile. Without optimisation the tests would be slow: RocksDB, a shared library, uses the
+# program's copies of the inline functions of std::string.
+# The time limit is for a test that hangs; with a sanitizer it is at least ten minutes.
 function(delayd_test name)
   cmake_parse_arguments(TEST "ONE_THREAD;HALVES" "LABEL;TIMEOUT" "SOURCES;LINK" ${ARGN})
   if(TEST_ONE_THREAD AND DELAYD_SANITIZE MATCHES thread)

@@ -37,7 +37,7 @@ def tool(mode, **options):
 
 
 def floor():
-    """What fdatasync and an echo take on this disk in this minute."""
+    """The current cost of fdatasync and of an echo on this disk."""
     os.makedirs(WORK, exist_ok=True)
     return tool("floor", target=WORK)
 
@@ -89,7 +89,7 @@ class Server:
         self.stop()
         shutil.rmtree(self.dir, ignore_errors=True)
         shutil.rmtree(self.run_dir, ignore_errors=True)
-        # On a disk mounted with `discard` a sync waits for what was removed: not the next server's.
+        # On a disk mounted with `discard` a sync waits for removed files; the next server must not wait for these.
         os.sync()
         os.sync()
 
@@ -125,7 +125,7 @@ class Server:
         self.stop(signal.SIGKILL)
 
     def load(self, mode, **options):
-        """Runs the load tool against it. Adds `foreign`: processors that others used meanwhile."""
+        """Runs the load tool against it. Adds `foreign`: the processors that other processes used meanwhile."""
         begin, busy = time.monotonic(), busy_seconds()
         server, children = self.cpu_seconds(), resource.getrusage(resource.RUSAGE_CHILDREN)
         result = tool(mode, target="unix:" + self.socket(), protocol=self.protocol, pid=self.process.pid, **options)
@@ -146,7 +146,7 @@ class Server:
         return ticks / TICKS
 
     def memory(self):
-        """Bytes in memory; what several processes share is counted once."""
+        """Bytes in memory; memory shared by several processes is counted once."""
         total = 0
         for pid in family(self.process.pid):
             try:
@@ -169,7 +169,7 @@ class Server:
         return total
 
     def settle(self):
-        """Waits until it has done what it does in the background."""
+        """Waits until its background work is done."""
         for _ in range(60):
             before = self.cpu_seconds()
             time.sleep(0.5)
