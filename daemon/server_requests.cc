@@ -78,8 +78,11 @@ void Server::Loop::ServeFirstNextTurn(size_t begin, const Now& now) {
   const size_t waiting = touched_.size() - begin;
   std::for_each_n(touched_.begin(), waiting, [this, &now](const ConnectionPtr& connection) {
     connection->unserved = true;
+    // Before Advance hands a job to nobody.
     if (connection->gone()) {
-      Leave(connection.get(), now);  // before Advance hands a job to nobody
+      Leave(connection.get(), now);
+    } else if (connection->hung_up()) {
+      GiveUpLeases(connection.get(), now);
     }
   });
 }
@@ -167,9 +170,9 @@ void Server::Loop::EndInput(Connection* connection, const Now& now) {
       connection->hung_up() && !session.wants_input() && AwaitsLease(*connection);
   if (is_all_taken || awaits_in_vain) {
     session.InputEnded();
-    if (connection->hung_up()) {
-      GiveUpLeases(connection, now);  // before Advance hands a job to nobody
-    }
+  }
+  if (connection->hung_up()) {
+    GiveUpLeases(connection, now);  // before Advance hands a job to nobody
   }
 }
 

@@ -1,6 +1,8 @@
 // What becomes of the jobs that a client holds, and of those it waits for, when it goes.
 #include <algorithm>
+#include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <set>
@@ -114,6 +116,62 @@ TEST_F(ServerTest, WhoSaysThatNothingFollowsWaitsForNoJobAnyMore) {
   EXPECT_EQ(client.ReadAll(), "00");
   EXPECT_TRUE(Stop().ok());
   EXPECT_EQ(engine_.abandoned.size(), 2U);
+}
+
+class ServerWentTest : public ServerTest {
+ protected:
+  // Of the last request of this kind.
+  template <typename Command>
+  int TurnOf() const {
+    int turn = -1;
+    for (const FakeEngine::Asked& asked : engine_.asked) {
+      turn = std::holds_alternative<Command>(asked.command) ? asked.turn : turn;
+    }
+    return turn;
+  }
+};
+
+// Others took all the time that clients have in a turn.
+TEST_F(ServerWentTest, P3AClientThatWentGetsNoJobThoughThereIsNoTimeToServeIt) {
+  Start();
+  SocketClient worker(path_);
+  worker.Send(kLease);
+  PassATurn();
+  engine_.on_execute = [&] {
+    worker.Close();
+    Busy(std::chrono::milliseconds(260));
+    engine_.on_execute = {};
+  };
+  PassATurn();
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(TurnOf<engine::Abandon>(), TurnOf<engine::GetStats>())
+      << "before what is due is handed out";
+}
+
+// It has sent more than a turn takes of one client.
+TEST_F(ServerWentTest, P3AClientThatWentGetsNoJobThoughItSentMoreThanIsTaken) {
+  std::promise<void> closed;
+  std::promise<void> abandoned;
+  engine_.on_execute = [&, is_first = true]() mutable {
+    if (std::exchange(is_first, false)) {
+      closed.get_future().wait();
+    }
+    Busy(std::chrono::milliseconds(6));
+    if (std::holds_alternative<engine::Abandon>(engine_.asked.back().command)) {
+      abandoned.set_value();
+    }
+  };
+  store_.gated = true;  // who has answers to write learns that nobody reads them
+  Start();
+  SocketClient client(path_);
+  client.Send(kEnqueue + kEnqueue + kEnqueue + kLease + kEnqueue + kEnqueue);
+  client.Close();
+  closed.set_value();
+  abandoned.get_future().wait();
+  store_.gate.set_value();
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(TurnOf<engine::Abandon>(), TurnOf<engine::Lease>())
+      << "before what is due is handed out";
 }
 
 class ServerGiveBackTest : public ServerTest {
