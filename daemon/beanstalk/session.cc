@@ -138,9 +138,12 @@ std::string* BeanstalkSession::TextOf(Slot* slot) {
 
 void BeanstalkSession::Finish(Slot* slot) {
   slot->answered = true;
+  held_bytes_ += slot->text.size();
   while (!slots_.empty() && slots_.front().answered) {
+    const std::string& text = slots_.front().text;
+    held_bytes_ -= text.size();
     if (!silent_) {
-      output_.tail()->append(slots_.front().text);
+      output_.tail()->append(text);
     }
     large_ -= HasLargeReply(slots_.front().verb) ? 1U : 0U;
     slots_.pop_front();

@@ -9,8 +9,8 @@
 // Errors:  none; see daemon/session.h.
 // Threads: the core thread.
 // Cost:    at most kCommandsMax replies may be pending, and about kOutputBytesMax bytes are kept
-//          for a client that does not read; beyond that, input stays in the socket. An idle
-//          connection costs less than 2 KiB besides its socket.
+//          for a client that does not read, or behind a reply that is pending; beyond that, input
+//          stays in the socket. An idle connection costs less than 2 KiB besides its socket.
 // Source:  docs/protocol.md
 #pragma once
 
@@ -79,8 +79,9 @@ class BeanstalkSession final : public Session {
 
   size_t held_bytes() const override {
     const auto many = [](size_t count) { return std::max(count, kWatchedFree) - kWatchedFree; };
-    return reader_.buffered_bytes() + output_.size() + (tubes_ != nullptr ? tubes_->bytes() : 0) +
-           many(watched_.size()) * kWatchedBytes + many(names_) * kNameBytes;
+    return reader_.buffered_bytes() + held_bytes_ + output_.size() +
+           (tubes_ != nullptr ? tubes_->bytes() : 0) + many(watched_.size()) * kWatchedBytes +
+           many(names_) * kNameBytes;
   }
 
   std::string_view output() const override;
@@ -115,7 +116,7 @@ class BeanstalkSession final : public Session {
   // ---- session.cc ----
   bool full() const {
     return slots_.size() >= kCommandsMax || large_ >= kLargeRepliesMax || counting_ ||
-           output_.size() >= kOutputBytesMax;
+           output_.size() + held_bytes_ >= kOutputBytesMax;
   }
 
   bool ended() const { return quit_ || stopped_; }
@@ -175,7 +176,8 @@ class BeanstalkSession final : public Session {
   size_t names_ = 0;  // watched tubes whose name this session is charged for
 
   OutgoingBytes output_{kIdleOutputBytes};
-  size_t large_ = 0;  // slots with large replies
+  size_t large_ = 0;       // slots with large replies
+  size_t held_bytes_ = 0;  // of replies that wait for one before them
   // Stats or a list of tubes are under way. They must show the state just after the commands before
   // them.
   bool counting_ = false;

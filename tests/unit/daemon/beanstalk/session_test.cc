@@ -2,6 +2,7 @@
 #include "daemon/beanstalk/session.h"
 
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -447,6 +448,37 @@ TEST_F(BeanstalkSessionTest, P10FewRepliesThatMayBeLargeAreUnderWayAtATime) {
   EXPECT_TRUE(session.Next({}).has_value());
   EXPECT_TRUE(session.Next({}).has_value());
   EXPECT_FALSE(session.Next({}).has_value());
+}
+
+TEST_F(BeanstalkSessionTest, P10RepliesThatWaitForOneBeforeThemAreBoundedAndCounted) {
+  BeanstalkSession session(&server_.hub());
+  session.Receive("put 0 0 9 1\r\na\r\n");
+  const std::optional<SessionRequest> put = session.Next({});
+  ASSERT_TRUE(put.has_value());
+  std::string commands;
+  for (int i = 0; i < 300; ++i) {
+    commands += "reserve\r\n";
+  }
+  session.Receive(commands);
+  const std::string payload(BeanstalkSession::kOutputBytesMax / 4, 'p');
+  size_t answered = 0;
+  while (const auto reserve = session.Next({})) {
+    const JobId id{++answered};
+    JobView job;
+    job.id = id;
+    job.payload = payload;
+    job.lease_token = LeaseToken{id, 1, 1};
+    session.Answer(reserve->tag, {.body = engine::Leased{{job}}});
+  }
+  EXPECT_EQ(answered, 4U);
+  EXPECT_FALSE(session.has_more());
+  EXPECT_FALSE(session.wants_input());
+  EXPECT_GT(session.held_bytes(), answered * payload.size());
+  session.Answer(put->tag, {.body = engine::EnqueuedIds{{{.id = JobId{9}}}}});
+  EXPECT_GT(session.output().size(), answered * payload.size());
+  EXPECT_LT(session.held_bytes(), session.output().size() + commands.size());
+  session.Sent(session.output().size());
+  EXPECT_TRUE(session.Next({}).has_value());
 }
 
 TEST_F(BeanstalkSessionTest, APauseOfATubeThatNeverWasFilledEndsToo) {
