@@ -400,9 +400,9 @@ TEST(LeaseVerbTest, ARefusalIsNoEmptyQueue) {
 }
 
 TEST(LeaseVerbTest, NoJobInTimeIsExitCode6) {
-  const Outcome outcome = Ctl({"lease"}, {.daemon = Always(Ok(R"({"jobs":[]})"))});
+  const Outcome outcome = Ctl({"lease", "--wait", "1ms"}, {.daemon = Always(Ok(R"({"jobs":[]})"))});
   EXPECT_EQ(outcome.code, 6);
-  EXPECT_THAT(outcome.err, HasSubstr("no job in queue default was ready within 0s"));
+  EXPECT_THAT(outcome.err, HasSubstr("no job in queue default was ready within 1ms"));
   EXPECT_EQ(outcome.out, "");
 }
 
