@@ -80,9 +80,11 @@ class ListVerb final : public Verb {
       printer.emplace(context);  // no filter to ask: no queue has dead jobs
       printer->Print({});
     }
+    if (cursor.empty() && i < filters.size()) {
+      cursor = filters[i].queue.value_or("");  // one queue's jobs end with the list; this has more
+    }
     printer->Finish(cursor);
-    const bool more = !cursor.empty() || i < filters.size();
-    if (more) {
+    if (!cursor.empty()) {
       TellMore(context);
     }
     return kExitOk;

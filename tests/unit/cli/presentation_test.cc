@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "protocol/job_json.h"
+#include "protocol/stats_json.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 namespace delayd::cli {
@@ -112,6 +113,20 @@ TEST(PresentationTest, ThatAListIsCutIsToldToProgramsToo) {
   EXPECT_THAT(told({"-o", "jsonl"}), AllOf(StartsWith("{\"type\""), HasSubstr("first 100 are")));
   EXPECT_EQ(told({"-q", "--limit", "100"}), "");
   EXPECT_EQ(told({"-o", "json"}), "") << "the document has next_cursor";
+}
+
+TEST(PresentationTest, AListThatEndsBetweenTwoQueuesSaysThatThereIsMore) {
+  const auto listed = [](const char* limit) {
+    const auto one_in_each = [](const Request& request) {
+      return request.target.starts_with("/v1/queues")
+                 ? Ok(protocol::QueuesToJson({{.name = "a", .dead = 1}, {.name = "b", .dead = 1}}))
+                 : Ok(protocol::JobPageToJson({{SomeJob()}, ""}));
+    };
+    return Ctl({"list", "--state", "dead", "-o", "json", "--limit", limit}, {.daemon = one_in_each})
+        .out;
+  };
+  EXPECT_THAT(listed("1"), HasSubstr("next_cursor"));
+  EXPECT_THAT(listed("2"), Not(HasSubstr("next_cursor")));
 }
 
 TEST(PresentationTest, ConfigTellsWhereEachSettingComesFrom) {
