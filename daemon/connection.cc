@@ -83,8 +83,7 @@ bool Connection::Write() {
   if (gone_ || output.empty()) {
     return true;
   }
-  const ssize_t sent =
-      ::send(stream_.native_handle(), output.data(), output.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  const ssize_t sent = Send(output);
   if (sent >= 0) {
     sent_ = true;
     session_->Sent(static_cast<size_t>(sent));
@@ -94,6 +93,20 @@ bool Connection::Write() {
     Fail();
   }
   return gone_;
+}
+
+// As send(2). What is for a client that has gone is taken, and dropped: the requests that it had
+// sent are run to the end.
+ssize_t Connection::Send(std::string_view output) {
+  if (!hung_up_) {
+    const ssize_t sent =
+        ::send(stream_.native_handle(), output.data(), output.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent >= 0 || errno != EPIPE) {
+      return sent;
+    }
+    NoteHangup();
+  }
+  return hung_up_ ? static_cast<ssize_t>(output.size()) : -1;
 }
 
 std::optional<SessionRequest> Connection::NextRequest(const Now& now, bool reads_only) {

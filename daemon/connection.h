@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/time.h"
@@ -21,6 +22,7 @@
 #include "daemon/session.h"
 
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <sys/types.h>
 
 namespace delayd {
 
@@ -51,7 +53,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // Reads what fits into `buffer` and hands it to the session.
   void Read(std::span<char> buffer);
-  // Sends the session's output. True: the socket took all of it.
+  // Sends the session's output. True: the socket took all of it, or nobody would read it.
   bool Write();
 
   // The session's next request, or its next one that only reads. Notes it for the timeouts.
@@ -90,6 +92,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
  private:
   void Wait(Stream::wait_type what, bool Connection::*armed, const Ready& ready);
+  ssize_t Send(std::string_view output);
   void NoteHangup();
   void Fail();
 

@@ -71,6 +71,9 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
   DELAYD_CRASH_POINT("server/before_send");
   const bool all_sent = connection->Write();
   DELAYD_CRASH_POINT("server/after_send");
+  if (connection->hung_up()) {
+    GiveUpLeases(connection.get(), now);  // the write may have told it
+  }
   Session& session = connection->session();
   const bool done = session.finished() && all_sent;
   if (connection->gone() || (done && (connection->input_ended() || stopping_))) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -172,6 +173,32 @@ TEST_F(ServerWentTest, P3AClientThatWentGetsNoJobThoughItSentMoreThanIsTaken) {
   EXPECT_TRUE(Stop().ok());
   EXPECT_EQ(TurnOf<engine::Abandon>(), TurnOf<engine::Lease>())
       << "before what is due is handed out";
+}
+
+// The first answers find nobody; what it wanted to have done stands behind them.
+TEST_F(ServerWentTest, WhatAClientSentBeforeItWentIsRunToTheEnd) {
+  std::promise<void> closed;
+  std::promise<void> enqueued;
+  engine_.on_execute = [&, is_first = true]() mutable {
+    if (std::exchange(is_first, false)) {
+      closed.get_future().wait();
+    }
+    if (std::holds_alternative<engine::Enqueue>(engine_.asked.back().command)) {
+      enqueued.set_value();
+    }
+  };
+  Start();
+  SocketClient client(path_);
+  std::string requests;
+  for (int i = 0; i < 1000; ++i) {
+    requests += kStats;
+  }
+  client.Send(requests + kLease + kEnqueue);
+  client.Close();
+  closed.set_value();
+  EXPECT_EQ(enqueued.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(TurnOf<engine::Abandon>(), TurnOf<engine::Lease>());
 }
 
 class ServerGiveBackTest : public ServerTest {
