@@ -246,7 +246,7 @@ bool MergeRoom::DiskHasRoom(const Merge& merge) {
 }
 
 bool MergeRoom::MayGoOn() {
-  const bool has_room = Free() >= kept_bytes_;
+  const bool has_room = HasRoomToFlush();
   if (!has_room) {
     Refuse(Own(), Lack::kSpaceOnItsWay);
   }

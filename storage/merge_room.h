@@ -63,6 +63,9 @@ class MergeRoom final : public rocksdb::EventListener {
   bool MayBegin();
   bool MayGoOn();
 
+  // Is there as much as a flush may write?
+  bool HasRoomToFlush() const { return Free() >= kept_bytes_; }
+
   // Is there so much that files may be allocated ahead?
   bool HasPlenty() const { return Free() >= 4 * kept_bytes_; }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/coding.h"
+#include "storage/flush_now.h"
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "storage/rocks_status.h"
@@ -255,7 +256,7 @@ bool TombstoneSweeper::AwaitQuiet(std::unique_lock<std::mutex>* lock) {
 
 bool TombstoneSweeper::HasRoom(std::unique_lock<std::mutex>* lock) const {
   lock->unlock();
-  const bool has_room = !room_->IsWaiting(family_->GetName());
+  const bool has_room = room_->HasRoomToFlush() && !room_->IsWaiting(family_->GetName());
   lock->lock();
   return has_room;
 }
@@ -289,9 +290,14 @@ void TombstoneSweeper::Look(std::unique_lock<std::mutex>* lock, bool is_quiet) {
   next_rest_ = std::max(rest_min_, is_quiet || !parts.empty() ? later : next_rest_);
 }
 
-// False: the disk has no room for it.
+// False: not now. It begins with a flush of the rows in memory, which would end the store on a disk
+// without room for it, and stall writes for longer where compactions lag behind.
 bool TombstoneSweeper::Sweep(const DeletedRows::Part& part) {
+  if (!room_->HasRoomToFlush() || MergesLag(db_)) {
+    return false;
+  }
   rocksdb::CompactRangeOptions options;
+  options.allow_write_stall = true;  // else the flush may wait for compactions, and a close for it
   options.exclusive_manual_compaction = false;  // flushes and compactions go on beside it
   // The tombstones may have reached the last level by a mere move of their file.
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;

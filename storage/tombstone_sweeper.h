@@ -10,7 +10,8 @@
 //          suffice. Each table has its own sweeper: rows that lie together in one table are far
 //          apart in another.
 // Errors:  none: a failed compaction is noticed by the store's listener. One that the disk had no
-//          room for is tried again when it has room, or when more deleted rows have come.
+//          room for, or that found writes stalled, is tried again later, or when more deleted rows
+//          have come.
 // Threads: NoteBatch from the committing thread, one call at a time, and the destructor; one thread
 //          inside.
 // Cost:    one comparison per deleted row; a compaction, which is rare, rewrites the range.

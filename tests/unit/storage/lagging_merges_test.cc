@@ -23,6 +23,7 @@ using std::chrono::milliseconds;
 
 constexpr uint64_t kFilesThatSlowWrites = 20;
 constexpr uint64_t kRestBytes = 65536;
+constexpr uint64_t kSweepDeletes = 100;
 constexpr milliseconds kLongRest = std::chrono::hours(1);
 
 class LaggingMergesTest : public ::testing::Test {
@@ -34,8 +35,10 @@ class LaggingMergesTest : public ::testing::Test {
 
   void Open(const std::string& name, milliseconds rest_period = kLongRest) {
     store_.reset();
-    auto store = OpenRocksJobStore(
-        {.path = dir_.Sub(name), .rest_bytes_min = kRestBytes, .rest_period = rest_period});
+    auto store = OpenRocksJobStore({.path = dir_.Sub(name),
+                                    .sweep_deletes_min = kSweepDeletes,
+                                    .rest_bytes_min = kRestBytes,
+                                    .rest_period = rest_period});
     ASSERT_TRUE(store.ok()) << store.status().message();
     store_ = std::move(store).value();
   }
@@ -55,8 +58,16 @@ class LaggingMergesTest : public ::testing::Test {
     return ReadRocksFigures(*store_).tables[static_cast<size_t>(Table::kTimers)].files[0];
   }
 
-  void FillLevel0() {
-    while (FilesAtLevel0() < kFilesThatSlowWrites) {
+  void DeleteManyRows() {
+    Batch batch;
+    for (uint64_t id = 0; id < kSweepDeletes; ++id) {
+      batch.Delete(Table::kTimers, TimerKey(WallFromMillis(2), JobId{id}));
+    }
+    ASSERT_TRUE(store_->Commit(batch).ok());
+  }
+
+  void FillLevel0(uint64_t files = kFilesThatSlowWrites) {
+    while (FilesAtLevel0() < files) {
       Commit();
       ASSERT_TRUE(BackUp("filler").ok());
       std::filesystem::remove_all(dir_.Sub("filler"));
@@ -101,6 +112,26 @@ TEST_F(LaggingMergesTest, AStoreThatRestsFlushesWhenMergesHaveMadeRoom) {
     std::this_thread::yield();
   }
   EXPECT_EQ(CountRows(*store_), rows_);
+}
+
+// It begins with a flush.
+TEST_F(LaggingMergesTest, ASweepIsPutOffWhereOneMoreFileWouldStallWritesForLonger) {
+  FillLevel0();
+  DeleteManyRows();
+  while (AsRocks(*store_).sweeps_done() == 0) {  // it has a thread of its own
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(FilesAtLevel0(), kFilesThatSlowWrites);
+  ASSERT_TRUE(store_->Close().ok());
+}
+
+TEST_F(LaggingMergesTest, ACloseDoesNotWaitForASweepThatHasBegun) {
+  FillLevel0(kFilesThatSlowWrites - 1);
+  DeleteManyRows();
+  while (FilesAtLevel0() < kFilesThatSlowWrites) {  // its flush waits for no merge
+    std::this_thread::yield();
+  }
+  ASSERT_TRUE(store_->Close().ok());
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ namespace delayd::storage {
 namespace {
 
 constexpr uint64_t kPlenty = uint64_t{1} << 40;
+constexpr size_t kLastLevel = 6;
 constexpr uint64_t kLogBytes = uint64_t{256} << 10;
 // Merges leave what one log holds, and as much for commits meanwhile.
 constexpr uint64_t kLittle = 4 * kLogBytes;
@@ -187,6 +188,32 @@ TEST_F(MergeRoomTest, ASweepThatWasRefusedIsMadeUpForWhenThereIsRoomAgain) {
   }
   EXPECT_EQ(CountRows(*store_), 400U);
   EXPECT_EQ(Figures().background_errors, 0U);
+}
+
+// Its flush could fail, and that would end the store.
+TEST_F(MergeRoomTest, ASweepFlushesNothingOnADiskThatMayHaveNoRoomForIt) {
+  Open(/*sweep_deletes_min=*/100);
+  disk_->free = kLogBytes - 1;
+  for (const bool is_delete : {false, true}) {
+    Batch batch;
+    for (uint64_t id = 0; id < 600; id += is_delete ? 3 : 1) {
+      if (is_delete) {
+        batch.Delete(Table::kTimers, Key(id));
+      } else {
+        batch.Put(Table::kTimers, Key(id), "row");
+      }
+    }
+    ASSERT_TRUE(store_->Commit(batch).ok());
+  }
+  while (AsRocks(*store_).sweeps_done() == 0) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(Files(), 0U);
+  disk_->free = kPlenty;
+  while (Files(kLastLevel) == 0) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(CountRows(*store_), 400U);
 }
 
 // Others may take the room that a merge had when it began.
