@@ -35,6 +35,8 @@ namespace {
 using protocol::RecoverResult;
 using protocol::VerifyResult;
 
+constexpr uint64_t kRowsPerProgress = 8192;
+
 // One verify repairs a bounded number of findings, and its repairs may uncover further ones.
 constexpr int kRepairRoundsMax = 1000;
 
@@ -75,8 +77,10 @@ Status Enter(const std::string& data_dir) {
 
 storage::VerifyProgress PrintProgress(const storage::JobReader& store) {
   return [total = storage::EstimateRows(store)](storage::Table table, uint64_t rows) {
-    Print(protocol::StoreProgress{
-        .table = std::string(storage::TableName(table)), .rows = rows, .rows_total = total});
+    if (rows % kRowsPerProgress == 0) {
+      Print(protocol::StoreProgress{
+          .table = std::string(storage::TableName(table)), .rows = rows, .rows_total = total});
+    }
     return true;
   };
 }

@@ -56,9 +56,9 @@ inline constexpr size_t kDisagreementsMax = 1000;
 // More than are named, since each round of a repair scans all tables. Some 5 MB.
 inline constexpr size_t kRepairsMax = 10'000;
 
-// Called every few thousand rows with the current table and the number of rows read so far,
-// including rows read a second time to name disagreements. False ends the work with kUnavailable
-// "stopped".
+// Called with each row, since one may be large or slow to look up: the current table and the number
+// of rows read so far, including rows read a second time to name disagreements. False ends the work
+// with kUnavailable "stopped".
 using VerifyProgress = std::function<bool(Table table, uint64_t rows)>;
 
 StatusOr<VerifyReport> VerifyStore(const JobReader& store,

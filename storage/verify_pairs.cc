@@ -8,8 +8,6 @@
 namespace delayd::storage {
 namespace {
 
-constexpr uint64_t kProgressRows = 8192;
-
 std::string PlaceName(const IndexRecord& place) {
   const std::string_view table = place.place == IndexRecord::Place::kTimers ? "timers"
                                  : place.place == IndexRecord::Place::kDead ? "dead"
@@ -71,9 +69,8 @@ std::string JobName(JobId id) {
 }
 
 bool Findings::Row(Table table) {
-  if (++report.rows % kProgressRows == 0 && progress_) {
-    stopped_ = stopped_ || !progress_(table, report.rows);
-  }
+  ++report.rows;
+  stopped_ = stopped_ || (progress_ && !progress_(table, report.rows));
   return !stopped_;
 }
 

@@ -496,6 +496,14 @@ TEST_F(VerifyTest, CanBeStopped) {
   EXPECT_EQ(report.status().reason(), "stopped");
 }
 
+// A row may be a payload of many megabytes, and a stop waits for a verify.
+TEST_F(VerifyTest, P9IsAskedWithEachRowWhetherToGoOn) {
+  uint64_t asked = 0;
+  const auto report = VerifyStore(store_, [&](Table, uint64_t) { return ++asked < 3; });
+  EXPECT_EQ(report.status().reason(), "stopped");
+  EXPECT_EQ(asked, 3U);
+}
+
 TEST_F(VerifyTest, RowsThatAreReadAgainToNameADisagreementCountOnce) {
   const uint64_t rows = WholeStore().size();
   EXPECT_EQ(Verify().rows, rows) << "its index rows are of version 1, and all looked at again";
