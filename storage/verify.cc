@@ -74,8 +74,10 @@ class Verifier {
       if (key.starts_with(kQueueCountsPrefix)) {
         const auto queue = ParseQueueCountsKey(key);
         const auto counts = DecodeQueueCounts(key, value);
-        if (!queue.ok() || !counts.ok()) {
-          Damage(Table::kMeta, queue.ok() ? counts.status() : queue.status());
+        if (!queue.ok()) {
+          Damage(Table::kMeta, queue.status());
+        } else if (!counts.ok()) {
+          damaged_counts_[*queue] = counts.status().message();
         } else {
           stored_counts_[*queue] = *counts;
         }
@@ -89,7 +91,9 @@ class Verifier {
         return;
       }
       const auto number = DecodeNumber(key, value);
-      if (!number.ok()) {
+      if (!number.ok() && key.starts_with(kUserJobsPrefix)) {
+        user_jobs_[std::string(UserOfKey(key))].damage = number.status().message();
+      } else if (!number.ok()) {
         Damage(Table::kMeta, number.status());
       } else if (key == kLowWaterMarkKey) {
         low_water_mark_ = WallFromMillis(static_cast<int64_t>(*number));
@@ -108,6 +112,7 @@ class Verifier {
       const auto record = DecodeQueueRecord(name, value);
       if (!record.ok()) {
         Damage(Table::kQueues, record.status());
+        queues_unread_ = true;
       } else if (!queues_.emplace(record->id, name).second) {
         findings_.Add(
             Table::kQueues,
@@ -301,8 +306,13 @@ class Verifier {
     for (const auto& [queue, counts] : found_counts_) {
       queues.insert(queue);
     }
+    for (const auto& [queue, damage] : damaged_counts_) {
+      queues.insert(queue);
+    }
     for (const QueueId queue : queues) {
-      if (meta_unread_ && !stored_counts_.contains(queue)) {
+      const auto damaged = damaged_counts_.find(queue);
+      const bool is_damaged = damaged != damaged_counts_.end();
+      if (meta_unread_ && !is_damaged && !stored_counts_.contains(queue)) {
         continue;
       }
       const auto row = stored_counts_.find(queue);
@@ -311,38 +321,50 @@ class Verifier {
       if (done_unread_) {
         found.done = row != stored_counts_.end() ? stored.done : std::nullopt;
       }
-      if (stored.pending == found.pending && stored.dead == found.dead &&
+      if (!is_damaged && stored.pending == found.pending && stored.dead == found.dead &&
           (!stored.done || !found.done || *stored.done == *found.done)) {
         continue;
       }
       const std::string key = QueueCountsKey(queue);
       const auto name = queues_.find(queue);
+      const bool is_known = queues_unread_ || name != queues_.end();
+      const std::string what =
+          is_damaged
+              ? damaged->second + "; its queue holds "
+              : "queue " + (name != queues_.end() ? name->second : std::to_string(ToInt(queue))) +
+                    ": it counts " + TextOf(stored) + ", and holds ";
       AddCount(jobs_unread_,
-               "queue " + (name != queues_.end() ? name->second : std::to_string(ToInt(queue))) +
-                   ": it counts " + TextOf(stored) + ", and holds " + TextOf(found),
+               what + TextOf(found),
                key,
-               EncodeQueueCounts(key, found));
+               is_known || !found.IsEmpty() ? EncodeQueueCounts(key, found) : std::string());
     }
   }
 
   void CompareUserJobs() {
     for (const auto& [user, jobs] : user_jobs_) {
-      if (jobs.stored == jobs.found || (meta_unread_ && jobs.stored == 0)) {
+      if (jobs.damage.empty() &&
+          (jobs.stored == jobs.found || (meta_unread_ && jobs.stored == 0))) {
         continue;
       }
       const std::string key = UserJobsKey(user);
+      const std::string what =
+          jobs.damage.empty()
+              ? "user " + user + ": " + std::to_string(jobs.stored) + " jobs are counted, and "
+              : jobs.damage + "; ";
       AddCount(jobs_unread_ || users_unread_,
-               "user " + user + ": " + std::to_string(jobs.stored) + " jobs are counted, and " +
-                   std::to_string(jobs.found) + " are stored",
+               what + std::to_string(jobs.found) + " are stored",
                key,
-               EncodeNumber(key, jobs.found));
+               jobs.found != 0 ? EncodeNumber(key, jobs.found) : std::string());
     }
   }
 
-  // Unreadable jobs may be the whole difference, and a start still counts them.
+  // Unreadable jobs may be the whole difference, and a start still counts them. Without a value the
+  // row is superfluous.
   void AddCount(bool unread, std::string what, std::string_view key, std::string_view value) {
     if (unread) {
       findings_.Add(Table::kMeta, what + ", besides those that cannot be read");
+    } else if (value.empty()) {
+      findings_.AddSuperfluous(Table::kMeta, std::move(what), key);
     } else {
       findings_.AddRepairable(Table::kMeta, std::move(what), key, value);
     }
@@ -416,10 +438,12 @@ class Verifier {
   std::map<QueueId, std::string> queues_;
   std::map<QueueId, QueueCounts> stored_counts_;
   std::map<QueueId, QueueCounts> found_counts_;
+  std::map<QueueId, std::string> damaged_counts_;  // what is wrong with each row
 
   struct UserJobs {
     uint64_t stored = 0;
     uint64_t found = 0;
+    std::string damage;  // of the stored row; empty: none
   };
 
   std::map<std::string, UserJobs> user_jobs_;

@@ -382,6 +382,48 @@ TEST_F(VerifyTest, MissingCountsAreRebuilt) {
   ExpectOne("queue mails: it counts 0 pending", true);
 }
 
+// A start would refuse the store for it, and an empty queue has such a row too.
+TEST_F(VerifyTest, P9DamagedCountsAreRebuilt) {
+  constexpr QueueId kEmpty{3};
+  Batch batch;
+  batch.Put(Table::kQueues, "empty", EncodeQueueRecord("empty", {.id = kEmpty}));
+  PutCounts(&batch, kEmpty, {});
+  Plant(batch);
+  Flip(Table::kMeta, QueueCountsKey(kEmpty));
+  ExpectOne("counts of queue number 3: record checksum", true);
+  Flip(Table::kMeta, QueueCountsKey(kOrders));
+  ExpectOne("counts of queue number 1: record checksum", true);
+}
+
+// A start would keep the number from other queues.
+TEST_F(VerifyTest, P9CountsOfAQueueOfWhichNothingElseIsLeftAreSweptAway) {
+  const std::string key = QueueCountsKey(QueueId{3});
+  std::string value;
+  Batch batch;
+  PutCounts(&batch, QueueId{3}, {.pending = 2});
+  Plant(batch);
+  ExpectOne("queue 3: it counts 2 pending", true);
+  EXPECT_EQ(store_.Get(Table::kMeta, key, &value).code(), StatusCode::kNotFound);
+  Plant(batch);
+  Flip(Table::kMeta, key);
+  ExpectOne("counts of queue number 3: record checksum", true);
+  EXPECT_EQ(store_.Get(Table::kMeta, key, &value).code(), StatusCode::kNotFound);
+}
+
+TEST_F(VerifyTest, P9DamagedCountsOfUsersAreRebuilt) {
+  Batch batch;
+  PutNumber(&batch, UserJobsKey("uid:1000"), 3);
+  Plant(batch);
+  Flip(Table::kMeta, UserJobsKey("uid:1000"));
+  ExpectOne("meta user/uid:1000: record checksum", true);
+}
+
+// It may be any.
+TEST_F(VerifyTest, P9NoQueueIsCalledUnknownWhereARowOfOneIsDamaged) {
+  Flip(Table::kQueues, "orders");
+  ExpectOne("queue orders: record checksum", false);
+}
+
 TEST_F(VerifyTest, JobBelowTheLowWaterMarkIsNamed) {
   Batch batch;
   PutNumber(&batch, kLowWaterMarkKey, kDue + 11);
