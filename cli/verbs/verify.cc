@@ -113,12 +113,15 @@ class VerifyVerb final : public Verb {
     if (result.whole()) {
       return text + "; the store is whole now";
     }
+    const std::string directory = ShellWord(data_dir_.value_or("DIR"));
+    const std::string otherwise =
+        "restore a backup, or, without one: delayctl recover --data-dir " + directory +
+        " --accept-loss, which names lost queues anew and corrects marks";
     if (repair_) {
-      return text + "; what is left cannot be derived: restore a backup";
+      return text + "; what is left cannot be derived: " + otherwise;
     }
-    return text + "; what is repairable: delayctl verify --data-dir " +
-           ShellWord(data_dir_.value_or("DIR")) +
-           " --repair, with the daemon stopped; for the rest restore a backup";
+    return text + "; what is repairable: delayctl verify --data-dir " + directory +
+           " --repair, with the daemon stopped; for the rest " + otherwise;
   }
 
   std::optional<std::string> data_dir_;

@@ -297,6 +297,35 @@ TEST(RecoverDamagedTableTest, P9WhereNoDaemonWouldStartBehindTheLossNothingIsGiv
   EXPECT_FALSE(fs::exists(data_dir + "/damaged")) << "what is cut is copied to";
 }
 
+// No table tells it again; the start sends whoever reads its log here.
+TEST(LostQueueTest, P9WhoHasLostTheNameOfAQueueIsToldHowToGetAnother) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::string id = daemon.CtlOk({"enqueue", "--queue", "mails", "--in", "1h", "x"});
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+  {
+    BareStore store(daemon.data_dir());
+    Batch batch;
+    batch.Delete(Table::kQueues, "mails");
+    store.Commit(batch);
+  }
+  const std::vector<std::string> recover = {
+      "recover", "--data-dir", daemon.data_dir(), "--accept-loss"};
+  for (const bool repair : {false, true}) {
+    std::vector<std::string> verify = {"verify", "--data-dir", daemon.data_dir()};
+    verify.insert(verify.end(), repair ? 1 : 0, "--repair");
+    const ProcessResult result = daemon.Ctl(verify);
+    EXPECT_EQ(result.exit_code, 1) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("job " + id + ": queue number 1 is not known"));
+    EXPECT_THAT(result.out,
+                HasSubstr("delayctl recover --data-dir " + daemon.data_dir() +
+                          " --accept-loss, which names lost queues anew"));
+  }
+  EXPECT_THAT(daemon.CtlOk(recover), HasSubstr("recovered-1"));
+  ASSERT_TRUE(daemon.Start());
+  EXPECT_EQ(daemon.CtlOk({"list", "--queue", "recovered-1", "--all", "-q"}), id);
+}
+
 INSTANTIATE_TEST_SUITE_P(EachFlushedAlone,
                          UnevenLossTest,
                          ::testing::Values(Table::kTimers, Table::kMeta, Table::kIndex),
