@@ -120,7 +120,7 @@ PairCheck::Row PairCheck::Look(Table table, std::string_view key, std::string* v
   return Row::kThere;
 }
 
-// Called for jobs only, and for all of them before any row that leads to a job.
+// Called for jobs, then for ends of which no job is left, and all before any row that leads to one.
 void PairCheck::RebuildIndex(JobId id,
                              std::string what,
                              std::string_view key,
@@ -171,7 +171,8 @@ void PairCheck::IndexOfJob(const JobRow& job) {
 }
 
 void PairCheck::IndexOfDone(const TimerKeyParts& parts, QueueId queue) {
-  if (found_again_.contains(parts.id) || Find(parts.id).job.has_value()) {
+  const Found found = Find(parts.id);
+  if (found_again_.contains(parts.id) || found.job.has_value()) {
     // When this row is forgotten, the index row goes with it; by now that is the live job's.
     findings_->AddSuperfluous(
         Table::kDone,
@@ -197,9 +198,13 @@ void PairCheck::IndexOfDone(const TimerKeyParts& parts, QueueId queue) {
     findings_->AddRepairable(
         Table::kIndex, index.status().message(), key, EncodeIndexRecord(key, place));
   } else if (!SamePlace(*index, place)) {
-    findings_->Add(Table::kIndex,
-                   "finished " + JobName(parts.id) + ": its record is in " + PlaceName(place) +
-                       ", and its index row says " + PlaceName(*index));
+    const std::string what = "finished " + JobName(parts.id) + ": its record is in " +
+                             PlaceName(place) + ", and its index row says " + PlaceName(*index);
+    if (found.missing && all_jobs_read_) {
+      RebuildIndex(parts.id, what, key, EncodeIndexRecord(key, place));
+    } else {
+      findings_->Add(Table::kIndex, what);
+    }
   }
 }
 

@@ -119,8 +119,8 @@ class PairCheck {
   const JobReader& store_;
   bool all_jobs_read_;
   Findings* findings_;
-  // Jobs that exist and that the index will lead to after the repair: none of their rows is
-  // superfluous just because the index does not lead there yet.
+  // Jobs and ends that exist and that the index will lead to after the repair: none of their rows
+  // is superfluous just because the index does not lead there yet.
   std::set<JobId> found_again_;
 };
 

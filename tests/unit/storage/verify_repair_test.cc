@@ -139,6 +139,21 @@ TEST_F(KeptDoneTest, AnIndexRowThatLeadsElsewhereIsNamed) {
   ExpectOne("finished job 8: its record is in done of queue number 1", false);
 }
 
+// A loss may leave its end where the index knows only the job, whose record is gone.
+TEST_F(KeptDoneTest, P9AnIndexRowThatLeadsToTheRecordOfAJobThatHasFinishedIsRebuilt) {
+  Batch batch;
+  PutIndex(&batch, 8, IndexRecord::Place::kTimers, kOrders, At(8));
+  batch.Put(Table::kByQueue, ByQueueKey(kOrders, At(8), JobId{8}), {});
+  Plant(batch);
+  EXPECT_THAT(Texts(Verify()), ElementsAre(HasSubstr("finished job 8: its record is in done of")));
+  Plant(Verify().repair);
+  EXPECT_THAT(Texts(Verify()), ElementsAre(HasSubstr("job 8: a by_queue row leads to timers")));
+  Plant(Verify().repair);
+  EXPECT_TRUE(Texts(Verify()).empty());
+  std::string value;
+  EXPECT_TRUE(store_.Get(Table::kDone, key_, &value).ok());
+}
+
 // Else the live job would lose its index row when the end is forgotten.
 TEST_F(KeptDoneTest, P9TheEndOfAJobThatIsThereAgainIsSweptAway) {
   Batch batch;
