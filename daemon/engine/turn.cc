@@ -85,6 +85,9 @@ std::optional<Millis> EngineCore::UntilClockNote(const Now& now) const {
 }
 
 void EngineCore::Answer(RequestId request, StatusOr<Body> result) {
+  if (!fatal_.ok()) {
+    return;  // what could not be read may have made it wrong
+  }
   Reply reply{.request = request, .sequence = std::max(pending_.touched(), pending_.committed())};
   if (result.ok()) {
     reply.body = std::move(result).value();

@@ -223,9 +223,6 @@ class Life {
     }
     told_ = told_ || !engine_->TakeIncidents().empty();
     fatal_ = engine_->fatal();
-    if (!fatal_.ok()) {
-      return;  // the process ends, and nothing is answered any more
-    }
     for (Reply& reply : engine_->TakeReplies()) {
       told_ = told_ || TellsOfDamage(reply);
       replies_.emplace(reply.request, std::move(reply));
@@ -584,6 +581,17 @@ TEST(ReadFaultTest, AJobOnDiskWhoseRowFailsIsNotLeftOutOfAListOrAForecast) {
     (*loaded)->Execute(1, command, harness.now());
     EXPECT_EQ((*loaded)->fatal().code(), StatusCode::kUnavailable) << CommandName(command);
   }
+}
+
+TEST(ReadFaultTest, WhoAsksForTheJobWhoseRowFailsIsNotToldThatThereIsNone) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(0s));
+  OneRowFails reads(harness.store());
+  reads.row = std::string(storage::TimerKey(job.due, job.id).view());
+  auto loaded = Engine::Load({.boot_id = kBootId}, reads, harness.now());
+  (*loaded)->Execute(1, Lease{.queues = {"default"}}, harness.now());
+  EXPECT_EQ((*loaded)->fatal().code(), StatusCode::kUnavailable);
+  EXPECT_TRUE((*loaded)->TakeReplies().empty());
 }
 
 }  // namespace
