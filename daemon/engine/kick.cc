@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
@@ -44,11 +45,12 @@ StatusOr<Body> EngineCore::Do(const KickQueue& command) {
   DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(command.queue));
   const size_t count = std::min<size_t>(command.count, limits::kKickCountMax);
   const bool dead = queue->counts.dead != 0;
-  Kicked kicked;
+  // All are read before the first is kicked: an answer that something is damaged changes nothing.
+  std::vector<std::pair<Located, JobRecord>> found;
   std::optional<Located> last;
   // Jobs that cannot be read are passed over, and the next ones taken instead.
-  for (size_t damaged = 0; kicked.count < count && damaged < limits::kKickCountMax;) {
-    const size_t missing = count - kicked.count;
+  for (size_t damaged = 0; found.size() < count && damaged < limits::kKickCountMax;) {
+    const size_t missing = count - found.size();
     const Located* const after = last ? &*last : nullptr;
     DELAYD_ASSIGN_OR_RETURN(
         const std::vector<Located> jobs,
@@ -61,16 +63,18 @@ StatusOr<Body> EngineCore::Do(const KickQueue& command) {
         continue;
       }
       DELAYD_RETURN_IF_ERROR(record.status());
-      KickLocated(located, &*record);
-      ++kicked.count;
+      found.emplace_back(located, *std::move(record));
     }
     if (jobs.size() < missing) {
       break;
     }
     last = jobs.back();
   }
+  for (auto& [located, record] : found) {
+    KickLocated(located, &record);
+  }
   pending_.TouchAll();  // that there are no others depends on every change so far
-  return Body(kicked);
+  return Body(Kicked{.count = found.size()});
 }
 
 }  // namespace delayd::engine

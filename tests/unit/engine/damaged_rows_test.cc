@@ -254,6 +254,24 @@ TEST(DamagedRowsTest, P9AKeyAmongTheDeadThatIsNoKeyEndsAKickByNumber) {
   EXPECT_EQ(harness.Call(command).status.code(), StatusCode::kDataLoss);
 }
 
+// The first cannot be read, so that another one is sought behind the second, and the key is met.
+TEST(DamagedRowsTest, P9AKickByNumberThatIsAnsweredWithDamageHasKickedNothing) {
+  EngineHarness harness;
+  JobSpec buried = In(0s);
+  buried.buried = true;
+  std::vector<JobView> dead;
+  for (int i = 0; i < 3; ++i) {
+    dead.push_back(harness.EnqueueOk(buried));
+  }
+  const WallTime died = harness.now().wall;
+  Put(&harness, Table::kDead, storage::DeadKey(QueueId{1}, died, dead[0].id), "no record");
+  const std::string key = storage::DeadKey(QueueId{1}, died + 1ms, JobId{9});
+  Put(&harness, Table::kDead, key.substr(0, key.size() - 1), "");
+  EXPECT_EQ(harness.ReasonOf(KickQueue{.queue = "default", .count = 2}), "data_loss");
+  EXPECT_EQ(harness.ShowOk(dead[1].id).state, JobState::kDead);
+  EXPECT_EQ(harness.engine().stats().kicked, 0U);
+}
+
 // Two far jobs; where the first is cannot be told any more.
 std::pair<JobView, JobView> DamageThePlaceOfTheFirst(EngineHarness* harness) {
   const JobView damaged = harness->EnqueueOk(In(1h));
