@@ -11,7 +11,9 @@ void Reservations::Add(const LeaseToken& token, BootTime ends, Millis ttr) {
 }
 
 void Reservations::Drop(Map::iterator held) {
-  ends_.Remove(held->second.end);
+  if (held->second.end) {
+    ends_.Remove(*held->second.end);
+  }
   held_.erase(held);
 }
 
@@ -20,24 +22,36 @@ std::optional<Reservations::Taken> Reservations::Take(JobId id, BootTime now) {
   if (found == held_.end()) {
     return std::nullopt;
   }
-  const Taken taken{.token = found->second.token,
-                    .is_over = ends_.Get(found->second.end).at <= now};
+  const auto& [token, ttr, end] = found->second;
+  const Taken taken{.token = token, .is_over = !end || ends_.Get(*end).at <= now};
   Drop(found);
   return taken;
 }
 
 std::optional<LeaseToken> Reservations::Touch(JobId id, BootTime now) {
   const auto found = held_.find(id);
-  if (found == held_.end() || ends_.Get(found->second.end).at <= now) {
+  if (found == held_.end()) {
     return std::nullopt;
   }
-  ends_.Update(found->second.end, {.at = now + found->second.ttr, .id = id});
-  return found->second.token;
+  const auto& [token, ttr, end] = found->second;
+  if (!end || ends_.Get(*end).at <= now) {
+    return std::nullopt;
+  }
+  ends_.Update(*end, {.at = now + ttr, .id = id});
+  return token;
 }
 
 std::optional<BootTime> Reservations::SoonestEnd(BootTime now) {
   while (!ends_.empty() && ends_.Top().at <= now) {
-    held_.erase(ends_.Pop().id);
+    Held& held = held_.at(ends_.Pop().id);
+    held.end.reset();
+    ended_.push_back(held.token);
+  }
+  for (; ended_.size() > kEndedMax; ended_.pop_front()) {
+    const auto found = held_.find(ended_.front().job);
+    if (found != held_.end() && found->second.token == ended_.front()) {  // else it is held anew
+      held_.erase(found);
+    }
   }
   return ends_.empty() ? std::nullopt : std::optional(ends_.Top().at);
 }
@@ -46,10 +60,13 @@ std::vector<LeaseToken> Reservations::TakeAll() {
   std::vector<LeaseToken> tokens;
   tokens.reserve(held_.size());
   for (const auto& [id, held] : held_) {
-    tokens.push_back(held.token);
+    if (held.end) {
+      tokens.push_back(held.token);
+    }
   }
   held_.clear();
   ends_ = Ends();
+  ended_.clear();
   return tokens;
 }
 

@@ -7,14 +7,17 @@
 // Cost:    O(log n) in the number of jobs held; nothing while none is held.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "base/job.h"
+#include "base/limits.h"
 #include "base/time.h"
 #include "wheel/indexed_priority_queue.h"
 
+#include <boost/container/deque.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 
 namespace delayd::beanstalk {
@@ -32,8 +35,10 @@ class Reservations {
   std::optional<Taken> Take(JobId id, BootTime now);
   // Keeps holding the job; its time to run starts again at `now`. None: not held, or over.
   std::optional<LeaseToken> Touch(JobId id, BootTime now);
-  // The earliest end of a lease after `now`. Leases that have ended are forgotten.
+  // The earliest end of a lease after `now`. Of the leases that have ended all but the latest are
+  // forgotten: the engine may not have ended those yet.
   std::optional<BootTime> SoonestEnd(BootTime now);
+  // Leases known to have ended are not among them.
   std::vector<LeaseToken> TakeAll();
 
  private:
@@ -49,15 +54,21 @@ class Reservations {
   struct Held {
     LeaseToken token;
     Millis ttr{0};
-    Ends::Handle end{};
+    std::optional<Ends::Handle> end;  // none: it has ended
   };
 
   using Map = boost::unordered_flat_map<JobId, Held>;
+
+  // As many as one delete-batch can name.
+  static constexpr size_t kEndedMax = limits::kCancelIdsMax;
 
   void Drop(Map::iterator held);
 
   Map held_;
   Ends ends_;
+  // Leases that have ended, in this order; some may be held no longer. An empty std::deque takes
+  // 576 bytes.
+  boost::container::deque<LeaseToken> ended_;
 };
 
 }  // namespace delayd::beanstalk

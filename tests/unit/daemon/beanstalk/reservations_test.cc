@@ -1,5 +1,9 @@
 // Who holds a job, for how long, and what is told of it.
+#include "daemon/beanstalk/reservations.h"
+
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -50,6 +54,14 @@ TEST_F(BeanstalkSessionTest, WhatADaemonThatWasNotRunHasNotTakenFromItsReserverI
   EXPECT_EQ(Send("delete 1\r\ndelete 1\r\ndelete-batch 2 3\r\n2 2\r\n"),
             "DELETED\r\nNOT_FOUND\r\nOK 18\r\nDELETED\nNOT_FOUND\n\r\n");
   EXPECT_EQ(server_.Send(other, "reserve-with-timeout 0\r\n"), "TIMED_OUT\r\n");
+}
+
+// The reserve has looked for the next deadline, and that of these jobs is over.
+TEST_F(BeanstalkSessionTest, AReserveBeforeADeleteDoesNotHideWhatItsReserverHasStill) {
+  Send("put 0 0 2 1\r\nx\r\nput 0 0 2 1\r\ny\r\nreserve\r\nreserve\r\n");
+  server_.Stall(Millis(2001));
+  EXPECT_EQ(Send("reserve-with-timeout 0\r\ndelete 1\r\ndelete-batch 2 3\r\n1 2\r\n"),
+            "TIMED_OUT\r\nDELETED\r\nOK 18\r\nNOT_FOUND\nDELETED\n\r\n");
 }
 
 TEST_F(BeanstalkSessionTest, OfAJobThatItHasNoLongerAReserverIsNotWarned) {
@@ -163,6 +175,25 @@ TEST_F(BeanstalkSessionTest, AtAStopOnlyAPlainReserveGetsNoReply) {
   EXPECT_EQ(stopped("reserve", true), "KICKED\r\nTIMED_OUT\r\n");
   EXPECT_EQ(stopped("reserve-with-timeout 9", false), "KICKED\r\nTIMED_OUT\r\n");
   EXPECT_EQ(stopped("reserve-batch 5 9", false), "KICKED\r\nTIMED_OUT\r\n");
+}
+
+TEST(ReservationsTest, P10OfLeasesThatHaveEndedOnlyTheLatestAreKept) {
+  Reservations reservations;
+  const BootTime over = BootFromMillis(5000);
+  reservations.Add({.job = JobId{1}, .sequence = 1}, BootFromMillis(1), Millis(1));
+  EXPECT_EQ(reservations.SoonestEnd(BootFromMillis(1)), std::nullopt);
+  reservations.Add({.job = JobId{1}, .sequence = 2}, over + Millis(1), Millis(1));
+  const uint64_t last = limits::kCancelIdsMax + 2;
+  for (uint64_t id = 2; id <= last; ++id) {
+    reservations.Add({.job = JobId{id}}, BootFromMillis(static_cast<int64_t>(id)), Millis(1));
+  }
+  EXPECT_EQ(reservations.SoonestEnd(over), over + Millis(1));
+  EXPECT_FALSE(reservations.Take(JobId{2}, over).has_value());
+  EXPECT_TRUE(reservations.Take(JobId{3}, over)->is_over);
+  EXPECT_FALSE(reservations.Touch(JobId{last}, over).has_value());
+  EXPECT_TRUE(reservations.Take(JobId{last}, over)->is_over);
+  const LeaseToken anew{.job = JobId{1}, .sequence = 2};
+  EXPECT_EQ(reservations.TakeAll(), std::vector{anew});
 }
 
 }  // namespace
