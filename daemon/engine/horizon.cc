@@ -163,6 +163,12 @@ Status EngineCore::LoadPage(WallTime target, Overdue overdue) {
   });
   frontier_ = next;
   far_begins_ = first_behind;
+  if (next < from) {
+    // The clock was set back. Queues that lag behind this place lag no longer; their jobs on disk
+    // may lie before the first row that was seen.
+    far_begins_ = std::min(far_begins_, next.first);
+    lagging_.CatchUpFrom(next);
+  }
   return OkStatus();
 }
 
