@@ -332,9 +332,9 @@ Status EngineCore::LoadQueueRow(const Frontier& place) {
   }
   DELAYD_RETURN_IF_ERROR(got);
   if (!HasRoom() && place.first <= LatestKeyOfNow() && !jobs_.Find(place.second)) {
-    DELAYD_ASSIGN_OR_RETURN(const storage::TimerHead head, storage::DecodeTimerHead(key, value));
-    if (const Moment due = MomentOf(DueOf(head)); LeftOnDisk::MayStay(due, now_)) {
-      left_on_disk_.Add(place, due);
+    const StatusOr<storage::TimerHead> head = storage::DecodeTimerHead(key, value);
+    if (head.ok() && LeftOnDisk::MayStay(MomentOf(DueOf(*head)), now_)) {
+      left_on_disk_.Add(place, MomentOf(DueOf(*head)));
       return OkStatus();
     }
   }

@@ -493,6 +493,7 @@ class EngineCore final : public Engine {
   WallTime DueOfEntry(const JobEntry& entry);
   void Die(Status status);
   void Damaged(Slot slot, const Status& status);
+  void NoteDamaged(Queue& queue, const Status& status);
 
   // ---- trim.cc: finished jobs are forgotten ----
   Status TrimFinished();
@@ -507,6 +508,7 @@ class EngineCore final : public Engine {
                    std::string_view key,
                    std::string_view value,
                    Overdue overdue);
+  Status LoadDamaged(const storage::TimerKeyParts& parts, const Status& why);
   void LoadOwn(const storage::TimerKeyParts& parts,
                std::string_view key,
                std::string_view value,

@@ -172,7 +172,11 @@ Status EngineCore::LoadTimer(const storage::TimerKeyParts& parts,
                              std::string_view key,
                              std::string_view value,
                              Overdue overdue) {
-  DELAYD_ASSIGN_OR_RETURN(const storage::TimerHead head, storage::DecodeTimerHead(key, value));
+  const StatusOr<storage::TimerHead> read = storage::DecodeTimerHead(key, value);
+  if (!read.ok()) {
+    return LoadDamaged(parts, read.status());
+  }
+  const storage::TimerHead& head = *read;
   DELAYD_RETURN_IF_ERROR(queues_.CheckKnown(head.queue, parts.id));
   if (jobs_.Find(parts.id)) {
     return OkStatus();  // leased, or due when it came: in memory already
@@ -184,6 +188,32 @@ Status EngineCore::LoadTimer(const storage::TimerKeyParts& parts,
   JobEntry entry(parts.id, head.queue, parts.key_due, head.priority, head.plain);
   entry.set_phase(Phase::kScheduled);
   Place(jobs_.Add(entry), DueOf(head), overdue);
+  return OkStatus();
+}
+
+// The record does not tell its queue, and its row in the index does. Where that is no help either,
+// the counts of no queue would fit the jobs: the answer is `why`.
+Status EngineCore::LoadDamaged(const storage::TimerKeyParts& parts, const Status& why) {
+  const storage::FixedKey key = storage::IndexKey(parts.id);
+  std::string row;
+  const Status got = pending_.Get(Table::kIndex, key, &row);
+  if (IsReadFailure(got)) {
+    return got;
+  }
+  const auto index = got.ok() ? storage::DecodeIndexRecord(key, row) : got;
+  if (!index.ok() || index->place != storage::IndexRecord::Place::kTimers ||
+      index->at != parts.key_due || !queues_.Has(index->queue)) {
+    return why;
+  }
+  Queue& queue = queues_[index->queue];
+  const bool lags = queue.frontier && Frontier(parts.key_due, parts.id) >= *queue.frontier;
+  if (jobs_.Find(parts.id) || lags) {
+    return OkStatus();
+  }
+  JobEntry entry(parts.id, queue.id, parts.key_due, limits::kPriorityDefault, /*plain=*/false);
+  entry.set_phase(Phase::kDamaged);
+  fired_.Add(parts.key_due, jobs_.Add(entry));
+  NoteDamaged(queue, why);
   return OkStatus();
 }
 
@@ -219,8 +249,9 @@ Status EngineCore::CheckCounts() {
   const bool all = FirstOnDisk() == kNothingFar;
   Status failed;
   queues_.ForEach([&](Queue& queue) {
-    if (queue.held > queue.counts.pending || (all && queue.held != queue.counts.pending)) {
-      failed = DataLoss("queue " + queue.name + " has " + std::to_string(queue.held) +
+    const uint64_t loaded = queue.held + queue.damaged;
+    if (loaded > queue.counts.pending || (all && loaded != queue.counts.pending)) {
+      failed = DataLoss("queue " + queue.name + " has " + std::to_string(loaded) +
                         " pending jobs and its counter says " +
                         std::to_string(queue.counts.pending) + "; run 'delayctl verify'");
     }

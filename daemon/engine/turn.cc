@@ -230,7 +230,11 @@ void EngineCore::Forget(Slot slot) {
 void EngineCore::Damaged(Slot slot, const Status& status) {
   Unplace(slot);
   jobs_[slot].set_phase(Phase::kDamaged);
-  ++queues_[jobs_[slot].queue()].damaged;
+  NoteDamaged(queues_[jobs_[slot].queue()], status);
+}
+
+void EngineCore::NoteDamaged(Queue& queue, const Status& status) {
+  ++queue.damaged;
   ++fired_count_;
   ++counters_.damaged;
   incidents_.push_back(status);

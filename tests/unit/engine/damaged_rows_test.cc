@@ -110,6 +110,50 @@ TEST(DamagedStartTest, P9ADamagedCountOfAUserIsRefusedAndNoneIsNoUser) {
   EXPECT_THAT(Start(&harness).message(), HasSubstr("user/uid:1"));
 }
 
+// A start, and whoever loads jobs later, reads no more than the head of a record.
+TEST(DamagedStartTest, P9AJobWhoseHeadIsDamagedIsHeldBackAndTheOthersGoOn) {
+  for (const Millis delay : {Millis(1s), Millis(1h)}) {
+    EngineHarness harness;
+    const JobView damaged = harness.EnqueueOk(In(delay));
+    const JobView other = harness.EnqueueOk(In(delay));
+    Put(&harness, Table::kTimers, KeyOf(damaged), "\x01");
+    harness.Restart();
+    harness.Wait(delay + 1ms);
+    ASSERT_TRUE(harness.engine().fatal().ok()) << harness.engine().fatal().message();
+    const std::vector<Status> incidents = harness.engine().TakeIncidents();
+    ASSERT_EQ(incidents.size(), 1U);
+    EXPECT_THAT(incidents.front().message(),
+                HasSubstr("job " + std::to_string(ToInt(damaged.id)) + ":"));
+    EXPECT_EQ(harness.engine().stats().damaged, 1U);
+    const std::vector<JobView> leased = harness.LeaseNow(2);
+    ASSERT_EQ(leased.size(), 1U);
+    EXPECT_EQ(leased.front().id, other.id);
+    EXPECT_EQ(harness.ReasonOf(Cancel{damaged.id}), "data_loss");
+    AckAll(&harness, leased);
+    harness.Wait(1h);
+    harness.EnqueueOk(In(0s));  // carries the low-water mark to now, but for what is held back
+    harness.Restart();
+    EXPECT_EQ(harness.engine().TakeIncidents().size(), 1U);
+    EXPECT_EQ(harness.LeaseNow(2).size(), 1U);
+  }
+}
+
+TEST(DamagedStartTest, P9AJobOfWhichNeitherHeadNorIndexTellsTheQueueIsRefused) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(1s));
+  Put(&harness, Table::kTimers, KeyOf(job), "\x01");
+  for (const std::string& row :
+       {std::string("no record"),
+        storage::EncodeIndexRecord(
+            storage::IndexKey(job.id),
+            {.place = storage::IndexRecord::Place::kTimers, .queue = QueueId{2}, .at = job.due})}) {
+    Put(&harness, Table::kIndex, storage::IndexKey(job.id), row);
+    EXPECT_THAT(Start(&harness).message(), HasSubstr("job 1:"));
+  }
+  Erase(&harness, Table::kIndex, storage::IndexKey(job.id));
+  EXPECT_EQ(Start(&harness).code(), StatusCode::kDataLoss);
+}
+
 // Wrong counts besides a damaged record: the repair must not make of them what a start refuses.
 TEST(DamagedStartTest, P9AfterARepairADamagedRecordRefusesNoStart) {
   for (const uint64_t counted : {0U, 1U, 3U}) {
@@ -409,6 +453,19 @@ TEST(DamagedRowsTest, AJobOnDiskThatCannotBeReadIsTakenForOneThatWaits) {
     EXPECT_EQ(harness.Call(Kick{job.id}).status.code(), StatusCode::kDataLoss)
         << "a ready one would be refused as such";
   }
+}
+
+TEST(DamagedRowsTest, P9AJobOnDiskWhoseHeadIsDamagedIsHeldBackWhenItsTurnComes) {
+  EngineHarness harness(kTenJobs);
+  for (int i = 0; i < 40; ++i) {
+    harness.EnqueueOk(In(0s));
+  }
+  const JobView damaged = harness.EnqueueOk(In(0s));
+  harness.EnqueueOk(In(0s));
+  Put(&harness, Table::kTimers, KeyOf(damaged), "\x09");
+  EXPECT_EQ(WorkOff(&harness), 41U);
+  EXPECT_TRUE(harness.engine().fatal().ok()) << harness.engine().fatal().message();
+  EXPECT_EQ(harness.engine().TakeIncidents().size(), 1U);
 }
 
 // The row of a key that says less than its job does.

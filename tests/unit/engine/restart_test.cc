@@ -66,26 +66,6 @@ TEST(RestartTest, P3TheMarkStaysBelowADueJobThatHasNotFiredYet) {
   EXPECT_EQ(harness.LeaseNow().size(), 1U);
 }
 
-TEST(RestartTest, ADamagedTimerHeadIsRefused) {
-  EngineHarness harness;
-  harness.EnqueueOk(In(Millis(1000)));
-  storage::Batch damage;
-  std::string key;
-  ASSERT_TRUE(harness.store()
-                  .Scan(storage::Table::kTimers,
-                        std::string(1, '\0'),
-                        {},
-                        [&](std::string_view k, std::string_view) {
-                          key = k;
-                          return false;
-                        })
-                  .ok());
-  damage.Put(storage::Table::kTimers, key, "\x01");
-  ASSERT_TRUE(harness.store().Commit(damage).ok());
-  const auto loaded = Engine::Load({.boot_id = kBootId}, harness.store(), harness.now());
-  EXPECT_EQ(loaded.status().code(), StatusCode::kDataLoss);
-}
-
 TEST(RestartTest, P9AMissingTimerIsNoticedByTheCounts) {
   EngineHarness harness;
   harness.EnqueueOk(In(Millis(1000)));
