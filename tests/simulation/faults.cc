@@ -167,8 +167,8 @@ void Simulation::PutBack() {
   // reaches over a year, or two months where the clock is held.
   const WallTime wall = clock_.Sample().wall;
   const bool held = wall != now().wall;
-  if (wall <= highest_wall_ ||
-      (held ? wall - now().wall > hours(24 * 60) : wall - copy_->noted > hours(24 * 365))) {
+  if (wall <= highest_wall_ || wall - copy_->noted > hours(24 * 365) ||
+      (held && wall - now().wall > hours(24 * 60))) {
     given_ids_.clear();
     given_leases_.clear();
   }
