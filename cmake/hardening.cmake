@@ -1,13 +1,14 @@
 # Flags for shipped programs (-DDELAYD_HARDEN=ON, which the preset `package` sets). Their cost: docs/decisions/0072.
 option(DELAYD_HARDEN "Build with the flags of a distribution's security policy" OFF)
 if(DELAYD_HARDEN)
-  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+  # -fPIE, not CMAKE_POSITION_INDEPENDENT_CODE, which is -fPIC for libraries: there functions may be replaced at run time,
+  # so the compiler inlines none that other files can call.
   # Protection of the targets of calls and returns: x86-64 and ARM have different flags for it.
   include(CheckCXXCompilerFlag)
   check_cxx_compiler_flag(-fcf-protection=full DELAYD_HAS_CF_PROTECTION)
   check_cxx_compiler_flag(-mbranch-protection=standard DELAYD_HAS_BRANCH_PROTECTION)
   add_compile_options(
-    -fstack-protector-strong -fstack-clash-protection
+    -fPIE -fstack-protector-strong -fstack-clash-protection
     $<$<BOOL:${DELAYD_HAS_CF_PROTECTION}>:-fcf-protection=full>
     $<$<BOOL:${DELAYD_HAS_BRANCH_PROTECTION}>:-mbranch-protection=standard>
     -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS
