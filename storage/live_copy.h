@@ -3,9 +3,10 @@
 //
 // What:    RocksDB flushes its memtables, lists its files and keeps them until the copy is done.
 //          Files that no longer change are hard-linked where both directories are on one file
-//          system; the rest is copied, the newest log up to its current end. While writes are
-//          stalled by compactions, the memtables stay in memory, and the logs that hold the same
-//          rows are taken instead.
+//          system and in one mount (each ReadWritePaths= of a service is one of its own); the rest
+//          is copied, the newest log up to its current end. While writes are stalled by
+//          compactions, the memtables stay in memory, and the logs that hold the same rows are
+//          taken instead.
 // Errors:  those of both disks; kUnavailable "stopped". What was copied by then stays, the extra
 //          hard links do not; RocksDB removes those left by a kill at the next start
 //          (kTrashEnding).

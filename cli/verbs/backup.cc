@@ -24,7 +24,7 @@ class BackupVerb final : public Verb {
            "The service may not write to /tmp, /var/tmp, /dev/shm and /run/delayd: what is there\n"
            "would be removed with it.\n"
            "\n"
-           "Nothing is shown until it has ended: at once on the daemon's own file system,\n"
+           "Nothing is shown until it has ended: at once where the daemon can make hard links,\n"
            "otherwise as long as the disk takes to copy what is stored, some seconds a GB.\n"
            "\n"
            "To restore: stop the daemon, put a copy of DIR in the place of its data directory,\n"
