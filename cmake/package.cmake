@@ -109,7 +109,7 @@ set(CPACK_DEBIAN_DELAYD_DESCRIPTION
 delayd hands each job to a worker at its due time, never before, through
 restarts, crashes and power cuts. Every answer comes after fsync. It has an
 HTTP/JSON API on a Unix socket; jobs lie in RocksDB.")
-set(CPACK_DEBIAN_DELAYD_PACKAGE_DEPENDS "systemd | systemd-standalone-sysusers | systemd-sysusers, init-system-helpers (>= 1.52)")
+set(CPACK_DEBIAN_DELAYD_PACKAGE_DEPENDS "systemd | systemd-standalone-sysusers | systemd-sysusers, init-system-helpers (>= 1.52), procps")
 set(CPACK_DEBIAN_DELAYD_PACKAGE_RECOMMENDS "delayctl")
 set(CPACK_DEBIAN_DELAYD_PACKAGE_CONTROL_EXTRA ${control_delayd})
 
