@@ -1,7 +1,6 @@
 // cli/context.h — what every verb is given: the global options and its access to the outside world.
 //
-// Threads: one owner; work's threads use only connect, clock, console.Say, console.Warn and
-// console.Line.
+// Threads: one owner; work's threads use only clock, console.Say, console.Warn and console.Line.
 #pragma once
 
 #include <functional>

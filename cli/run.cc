@@ -1,6 +1,7 @@
 #include "cli/run.h"
 
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "cli/command_line.h"
@@ -8,6 +9,7 @@
 #include "cli/context.h"
 #include "cli/manual.h"
 #include "cli/token_client.h"
+#include "cli/token_file.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/server_address.h"
 
@@ -70,9 +72,11 @@ bool IsOverheard(const std::string& server) {
   return address.ok() && address->path.empty() && !address->tls && !IsOwnMachine(address->host);
 }
 
-// The token comes from a file, never from the command line, where everybody could read it.
+// The token comes from a file, never from the command line, where everybody could read it. `token`
+// keeps it for the next connection: the file may be a pipe, which gives it only once.
 StatusOr<std::unique_ptr<protocol::Client>> Connect(const Target& target,
-                                                    const Environment& environment) {
+                                                    const Environment& environment,
+                                                    std::optional<std::string>* token) {
   const std::string& server = target.server.value;
   StatusOr<std::unique_ptr<protocol::Client>> client =
       environment.connect(server, target.ca_file.value);
@@ -83,7 +87,10 @@ StatusOr<std::unique_ptr<protocol::Client>> Connect(const Target& target,
     return InvalidArgument("a token is not sent to " + server +
                            " in clear; use https://, or a loopback address behind a tunnel");
   }
-  return ShowTokenOf(target.token_file.value, std::move(client).value());
+  if (!token->has_value()) {
+    DELAYD_ASSIGN_OR_RETURN(*token, ReadTokenFile(target.token_file.value));
+  }
+  return ShowTokenOf(target.token_file.value, **token, std::move(client).value());
 }
 
 // Short enough that the user does not notice the shell waiting.
@@ -108,7 +115,8 @@ int RunHidden(const std::vector<std::string>& args, const Environment& environme
     if (!token_file.empty() && !std::filesystem::is_regular_file(token_file, ignored)) {
       return names;  // a pipe gives its token only once: leave it to the command
     }
-    auto client = Connect(target, environment);
+    std::optional<std::string> token;
+    auto client = Connect(target, environment, &token);
     if (client.ok()) {
       const auto counts = Api(std::move(client).value(), kCompletionTimeout).Queues();
       for (const protocol::QueueCounts& queue :
@@ -128,13 +136,14 @@ int CallVerb(const Invocation& invocation, const Environment& environment) {
   const Target target = TargetOf(globals, environment);
   console.set_quiet(globals.quiet);
   console.set_json(globals.output != OutputFormat::kTable);
+  std::optional<std::string> token;
   Context context{.globals = globals,
                   .console = console,
                   .clock = environment.clock,
                   .in = environment.in,
                   .in_is_terminal = environment.in_is_terminal,
                   .in_fd = environment.in_fd,
-                  .connect = [&environment, &target] { return Connect(target, environment); },
+                  .connect = [&] { return Connect(target, environment, &token); },
                   .sleep = environment.sleep,
                   .zone = globals.utc ? cctz::utc_time_zone() : environment.zone,
                   .target = target};

@@ -62,11 +62,10 @@ class TokenClient final : public protocol::Client {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<protocol::Client>> ShowTokenOf(const std::string& file,
-                                                        std::unique_ptr<protocol::Client> client) {
-  DELAYD_ASSIGN_OR_RETURN(std::string token, ReadTokenFile(file));
-  return std::unique_ptr<protocol::Client>(
-      std::make_unique<TokenClient>(file, std::move(token), std::move(client)));
+std::unique_ptr<protocol::Client> ShowTokenOf(const std::string& file,
+                                              const std::string& token,
+                                              std::unique_ptr<protocol::Client> client) {
+  return std::make_unique<TokenClient>(file, token, std::move(client));
 }
 
 }  // namespace delayd::cli

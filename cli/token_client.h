@@ -11,12 +11,14 @@
 #include <memory>
 #include <string>
 
-#include "base/status.h"
 #include "protocol/client.h"
 
 namespace delayd::cli {
 
-StatusOr<std::unique_ptr<protocol::Client>> ShowTokenOf(const std::string& file,
-                                                        std::unique_ptr<protocol::Client> client);
+// `token`: what was read from `file`, once for all clients of a command, since a pipe gives it
+// once.
+std::unique_ptr<protocol::Client> ShowTokenOf(const std::string& file,
+                                              const std::string& token,
+                                              std::unique_ptr<protocol::Client> client);
 
 }  // namespace delayd::cli

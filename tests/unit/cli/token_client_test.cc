@@ -1,7 +1,12 @@
-// A token that is changed while a verb runs.
+// A token that is changed while a verb runs, and one that can be read only once.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -75,6 +80,21 @@ TEST_F(TokenClientTest, APipeIsReadOnce) {
   writer.join();
   EXPECT_EQ(outcome.code, kExitNotAllowed);
   EXPECT_THAT(outcome.requests, SizeIs(1));
+}
+
+TEST(TokenOfAPipeTest, ServesEachConnectionOfAVerb) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const std::string_view token = "of-today\n";
+  ASSERT_EQ(::write(ends[1], token.data(), token.size()), static_cast<ssize_t>(token.size()));
+  ::close(ends[1]);
+  const std::string file = "/dev/fd/" + std::to_string(ends[0]);
+  const Outcome outcome = Ctl({"--server", "unix:/x", "--token-file", file, "import"},
+                              {.daemon = Accept, .input = "{}\n"});
+  ::close(ends[0]);
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  ASSERT_THAT(outcome.requests, SizeIs(1));
+  EXPECT_EQ(outcome.requests[0].token, "of-today");
 }
 
 TEST_F(TokenClientTest, AFileThatIsBeingWrittenLeavesTheRefusal) {
