@@ -102,10 +102,11 @@ std::optional<JobView> Worker::Slot::LeaseOne() {
   return std::nullopt;
 }
 
-// A paused queue does not count: it may stay paused.
+// A paused queue does not count: it may stay paused. A daemon that goes away before it can tell is
+// asked again, or a drain would end with due jobs left.
 bool Worker::Slot::HoldsBack() {
   const StatusOr<protocol::QueueCounts> queue = api_->Queue(options_.queue);
-  return queue.ok() && queue->ready > 0 && !queue->paused;
+  return queue.ok() ? queue->ready > 0 && !queue->paused : protocol::MayPass(queue.status());
 }
 
 // An answer may lie unread for long (the machine was suspended, say), and the daemon may have

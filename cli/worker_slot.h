@@ -32,7 +32,7 @@ class Worker::Slot {
   Millis LeaseOf(const JobView& job) const { return options_.lease.value_or(job.lease); }
 
   std::optional<JobView> LeaseOne();
-  // Whether the queue has ready jobs that its caps hold back.
+  // Whether the queue has, or may have, ready jobs that its caps hold back.
   bool HoldsBack();
   // The earliest moment at which the job's lease can have begun.
   BootTime LeasedSince(const JobView& job, BootTime asked, Millis wait) const;

@@ -61,6 +61,10 @@ class WorkerTest : public WorkerScene {
       return Ok(protocol::JobPageToJson(page));
     }
     if (request.target == "/v1/queues/orders") {
+      if (lost_counts_ > 0) {
+        --lost_counts_;
+        return Unavailable("nobody there", "unreachable");
+      }
       return Ok(
           protocol::QueueToJson({.name = "orders", .ready = jobs_.size(), .paused = paused_}));
     }
@@ -101,6 +105,7 @@ class WorkerTest : public WorkerScene {
   std::deque<JobView> jobs_;
   int outages_ = 0;
   int empty_looks_ = 0;  // so many get no job
+  int lost_counts_ = 0;  // so many requests for the queue's counts find nobody
   bool paused_ = false;
   std::vector<std::string> calls_;
   std::function<Answer(const std::string& call)> on_call_;
@@ -184,6 +189,14 @@ TEST_F(WorkerTest, ALookThatFindsNoJobDoesNotCount) {
 TEST_F(WorkerTest, DrainEndsWhenNoJobIsReadyAndNotWhenACapHoldsThemBack) {
   AddJob(1);
   empty_looks_ = 3;
+  EXPECT_TRUE(RunWorker(Drain({"true"})).ok());
+  EXPECT_THAT(calls_, ElementsAre("1-1-1/ack {}"));
+}
+
+TEST_F(WorkerTest, DrainDoesNotEndWhereADaemonGoesBeforeItTellsWhetherACapHoldsJobsBack) {
+  AddJob(1);
+  empty_looks_ = 1;
+  lost_counts_ = 1;
   EXPECT_TRUE(RunWorker(Drain({"true"})).ok());
   EXPECT_THAT(calls_, ElementsAre("1-1-1/ack {}"));
 }
