@@ -78,6 +78,8 @@ class Importer {
   Status AddBadLine(uint64_t number, const Status& why);
   // Sends the gathered lines and waits for all answers.
   Status Flush();
+  // Waits for the answers to what is under way; the gathered lines are not sent.
+  Status SettleAll();
 
   const ImportCounts& counts() const { return counts_; }
 
@@ -95,7 +97,6 @@ class Importer {
   Status StartBatch();
   // Waits for the oldest batch under way.
   Status Settle();
-  Status SettleAll();
   Status Send(const std::vector<Line>& lines);
   Status Conclude(const std::vector<Line>& lines, BatchSender::Answer answer);
   Status SendOneByOne(const std::vector<Line>& lines);

@@ -281,8 +281,9 @@ class ImportVerb final : public Verb {
       const StatusOr<std::optional<std::string>> line = reader->Next();
       DELAYD_RETURN_IF_ERROR(flushed_);
       if (InterruptGuard::interrupted()) {
-        // Gathered lines are not sent: a user who interrupts wants the import to end.
-        return OkStatus();
+        // Gathered lines are not sent: a user who interrupts wants the import to end. But what is
+        // under way is counted, printed and logged.
+        return importer->SettleAll();
       }
       if (!line.ok() && line.status().code() != StatusCode::kResourceExhausted) {
         DELAYD_RETURN_IF_ERROR(importer->Flush());

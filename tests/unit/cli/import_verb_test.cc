@@ -3,8 +3,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <future>
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -183,6 +185,24 @@ TEST(ImportVerbTest, AnInterruptSaysWhereToResume) {
                                .input = kThree});
   EXPECT_EQ(outcome.code, kExitInterrupted);
   EXPECT_THAT(outcome.err, HasSubstr("interrupted; the lines up to 2 are enqueued"));
+}
+
+TEST(ImportVerbTest, AnInterruptLeavesNoEnqueuedJobUntold) {
+  std::string lines;
+  for (int i = 0; i < 20; ++i) {
+    lines += R"({"key":"k)" + std::to_string(i) + "\"}\n";
+  }
+  bool raised = false;
+  const auto interrupted_once = [&raised](const Request& request) {
+    if (!std::exchange(raised, true)) {
+      raise(SIGINT);
+    }
+    return Accept(request);
+  };
+  const Outcome outcome =
+      Ctl({"import", "-q", "--batch", "1"}, {.daemon = interrupted_once, .input = lines});
+  EXPECT_EQ(outcome.code, kExitInterrupted);
+  EXPECT_EQ(std::ranges::count(outcome.out, '\n'), std::ssize(outcome.requests));
 }
 
 TEST(ImportVerbTest, AnInterruptWhileTheDaemonHangsIsNotFollowedByAWait) {
