@@ -14,6 +14,8 @@ namespace {
 // Jobs reserved at a time: few enough to move them all within a time to run of one second.
 constexpr size_t kBatchJobs = 200;
 constexpr size_t kRequestBytes = size_t{4} << 20;
+// So few that the replies fit into a socket that nobody reads meanwhile.
+constexpr size_t kTubesAtOnce = 200;
 
 // Capped at the longest delay, because the source may say anything.
 Millis Seconds(std::string_view stats, std::string_view key) {
@@ -74,13 +76,18 @@ Status BeanstalkdImport::WatchAllTubes() {
       tubes_.emplace_back(name);
     }
   }
-  for (const std::string& tube : tubes_) {
-    source_->Add("watch " + tube);
-  }
-  for (size_t i = 0; i < tubes_.size(); ++i) {
-    DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply reply, source_->Read());
-    if (reply.word() != "WATCHING") {
-      return Unexpected("watch", reply);
+  // A source whose replies nobody takes does not take commands either.
+  for (std::span<const std::string> left(tubes_); !left.empty();) {
+    const auto batch = left.first(std::min(left.size(), kTubesAtOnce));
+    left = left.subspan(batch.size());
+    for (const std::string& tube : batch) {
+      source_->Add("watch " + tube);
+    }
+    for (size_t i = 0; i < batch.size(); ++i) {
+      DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply reply, source_->Read());
+      if (reply.word() != "WATCHING") {
+        return Unexpected("watch", reply);
+      }
     }
   }
   return OkStatus();

@@ -23,9 +23,11 @@ class FakeSource {
  public:
   explicit FakeSource(const std::string& state,
                       const std::string& seconds_left = "0",
-                      AtDelete at_delete = AtDelete::kHangsUp)
+                      AtDelete at_delete = AtDelete::kHangsUp,
+                      std::string tubes = "- orders\n")
       : state_(state),
         at_delete_(at_delete),
+        tubes_("---\n" + std::move(tubes)),
         job_stats_("---\nid: 7\ntube: orders\nstate: " + state +
                    "\npri: 5\nttr: 60\ntime-left: " + seconds_left + "\n"),
         server_({[this](int fd) { Answer(fd); }}) {}
@@ -45,7 +47,7 @@ class FakeSource {
       return Body("OK", "---\nid: 0123abcd\n");
     }
     if (command == "list-tubes") {
-      return Body("OK", "---\n- orders\n");
+      return Body("OK", tubes_);
     }
     if (command == "peek-" + state_) {
       return Body("FOUND 7", "hello");
@@ -83,6 +85,7 @@ class FakeSource {
 
   std::string state_;
   AtDelete at_delete_;
+  std::string tubes_;
   std::string job_stats_;
   protocol::ScriptedServer server_;
 };
@@ -166,6 +169,18 @@ TEST(SetAsideTest, ADelayGoesOnAndNeverEndsEarly) {
   EXPECT_EQ(PutBackAtAge("110"), "release 7 5 51");
   EXPECT_EQ(PutBackAtAge("500"), "release 7 5 1");
   EXPECT_EQ(PutBackAtAge("40"), "release 7 5 61") << "the source's clock was set back";
+}
+
+// As a beanstalkd does, this source reads no further where its replies are not read.
+TEST(BeanstalkdImportTest, ASourceOfThousandsOfTubesIsHeardMeanwhile) {
+  std::string tubes;
+  for (int i = 1000; i < 3000; ++i) {
+    tubes += "- " + std::to_string(i) + std::string(190, 't') + "\n";
+  }
+  const FakeSource source("buried", "0", AtDelete::kDeletes, tubes + "- orders\n");
+  const Outcome outcome =
+      Ctl({"import", "--from-beanstalkd", source.address()}, {.daemon = InterruptedAtEnqueue});
+  EXPECT_EQ(outcome.code, kExitInterrupted) << outcome.err;
 }
 
 TEST(BeanstalkdImportTest, WhatIsHereAndMayBeThereStillIsCounted) {
