@@ -110,8 +110,17 @@ class ListVerb final : public Verb {
     return FirstJobs(api, filters, limit);
   }
 
+  // Whether the filter's times, which were checked when they were read, take a job due then.
+  static bool TakesDue(const protocol::JobFilterText& filter, WallTime due, WallTime now) {
+    return (!filter.due_before || due < *ParseTimeOrDuration(*filter.due_before, now)) &&
+           (!filter.due_after || due >= *ParseTimeOrDuration(*filter.due_after, now));
+  }
+
   // A job that is in the list, but beyond the watched part.
-  static StatusOr<JobView> Find(Api& api, const protocol::JobFilterText& filter, JobId id) {
+  static StatusOr<JobView> Find(Api& api,
+                                const protocol::JobFilterText& filter,
+                                JobId id,
+                                const Context& context) {
     StatusOr<JobView> job = api.Show(id);
     if (!job.ok()) {
       return job;
@@ -119,7 +128,9 @@ class ListVerb final : public Verb {
     const bool pending = job->state != JobState::kDead && job->state != JobState::kFinished;
     const bool listed =
         filter.state.has_value() ? *filter.state == JobStateName(job->state) : pending;
-    return listed ? std::move(job) : NotFound("it is not in the list");
+    return listed && TakesDue(filter, job->due, context.DaemonNow())
+               ? std::move(job)
+               : NotFound("it is not in the list");
   }
 
   // Watches until the user ends it. People watch for hours and a restart takes a moment, so a
@@ -130,7 +141,8 @@ class ListVerb final : public Verb {
     const uint64_t limit = all_ ? UINT64_MAX : limit_.value_or(limits::kListLimitDefault);
     const bool soonest_first = filter.state != JobStateName(JobState::kDead) &&
                                filter.state != JobStateName(JobState::kFinished);
-    JobWatch watch(context, soonest_first, [&](JobId id) { return Find(api, filter, id); });
+    JobWatch watch(
+        context, soonest_first, [&](JobId id) { return Find(api, filter, id, *context); });
     Outage outage(&context->console);
     Status seen;
     bool warned = limit_.has_value() || context->globals.output == OutputFormat::kTable;

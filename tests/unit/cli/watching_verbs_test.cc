@@ -96,6 +96,25 @@ TEST(ListWatchTest, WhatSlidesOutOfTheWindowIsNotGoneAndWhatSlidesInDidNotAppear
                                      R"({"change":"gone","job":{"id":30)"));
 }
 
+// One is watched, of more.
+TEST(ListWatchTest, WhatIsPutOffBeyondTheTimesOfTheFilterIsGone) {
+  const auto watched = [](uint64_t id) { return Ok(JobPageToJson({{SomeJob(id)}, "1-2a"})); };
+  const auto due_in = [](int minutes) {
+    JobView job = SomeJob(1);
+    job.due = WallFromMillis(kTestNow) + std::chrono::minutes(minutes);
+    return Ok(JobToJson(job));
+  };
+  const auto changes = [&](int minutes) {
+    return Changes(
+        Ctl({"list", "-w", "-o", "jsonl", "-n", "1", "--due-before", "1h"},
+            {.daemon = InTurn(
+                 {watched(1), watched(2), due_in(minutes), Problem(PermissionDenied("refused"))})})
+            .out);
+  };
+  EXPECT_THAT(changes(90), ::testing::Contains(R"({"change":"gone","job":{"id":1)"));
+  EXPECT_THAT(changes(45), ::testing::Contains(R"({"change":"changed","job":{"id":1)"));
+}
+
 TEST(ListWatchTest, WhatADaemonThatWentCannotSayIsAskedWithTheNextLook) {
   const auto watched = [](uint64_t id) { return Ok(JobPageToJson({{SomeJob(id)}, "1-2a"})); };
   const Outcome outcome = Ctl({"list", "-w", "-o", "jsonl", "-n", "1"},
