@@ -63,14 +63,14 @@ Status Console::Line(std::string_view line) {
 void Console::Say(std::string_view line) {
   const std::lock_guard lock(mutex_);
   if (!quiet_ && !json_) {
-    Tell(std::string(line) + '\n');
+    Tell(EscapeControls(line) + '\n');
   }
 }
 
 void Console::Warn(const Status& status) {
   const std::lock_guard lock(mutex_);
   if (!quiet_) {
-    Tell((json_ ? protocol::ProblemToJson(status) : status.message()) + '\n');
+    Tell((json_ ? protocol::ProblemToJson(status) : EscapeControls(status.message())) + '\n');
   }
 }
 

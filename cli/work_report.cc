@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/utf8.h"
 #include "cli/human_time.h"
 #include "protocol/client.h"
 #include "protocol/json_writer.h"
@@ -26,10 +25,10 @@ bool TakesLine(int fd, std::optional<int> wake_fd = std::nullopt) {
 }
 
 std::string LineOf(const JobView& job, const Delivery& delivery, Millis took) {
-  return "job " + std::to_string(ToInt(job.id)) +
-         (job.key.empty() ? "" : " " + EscapeControls(job.key)) + " attempt " +
-         std::to_string(job.attempt) + ": " + delivery.words + " after " + RoughDuration(took) +
-         ", handed out " + RoughDuration(job.lateness.value_or(Millis(0))) + " late";
+  return "job " + std::to_string(ToInt(job.id)) + (job.key.empty() ? "" : " " + job.key) +
+         " attempt " + std::to_string(job.attempt) + ": " + delivery.words + " after " +
+         RoughDuration(took) + ", handed out " + RoughDuration(job.lateness.value_or(Millis(0))) +
+         " late";
 }
 
 std::string JsonOf(const JobView& job,

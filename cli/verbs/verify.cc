@@ -1,4 +1,3 @@
-#include "base/utf8.h"
 #include "cli/human_time.h"
 #include "cli/progress.h"
 #include "cli/shell_word.h"
@@ -83,7 +82,7 @@ class VerifyVerb final : public Verb {
       return;
     }
     for (const std::string& note : result.notes) {
-      context->console.Say(EscapeControls(note));
+      context->console.Say(note);
     }
     if (!result.findings.empty()) {
       Table table({"TABLE", "REPAIRABLE", "DISAGREEMENT"});

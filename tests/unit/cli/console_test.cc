@@ -39,6 +39,15 @@ TEST(ConsoleTest, PayloadBytesAreEscapedOnATerminalOnly) {
   EXPECT_EQ(out.str(), "\\x1b[2J");
 }
 
+TEST(ConsoleTest, NoMessageObeysAServerThatWritesControls) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Console console(out, err, {});
+  console.Say("refused ack: \x1b[2J\njob 2 attempt 1: ack");
+  console.Warn(Unavailable("away\x1b[2J"));
+  EXPECT_EQ(err.str(), "refused ack: \\x1b[2J\\x0ajob 2 attempt 1: ack\naway\\x1b[2J\n");
+}
+
 TEST(ConsoleTest, QuietTakesTheWordsButNotTheErrors) {
   std::ostringstream out;
   std::ostringstream err;
