@@ -83,7 +83,9 @@ void JobWatch::PrintChanges(const std::vector<JobView>& jobs, bool more) {
 
 Status JobWatch::PrintLeft(JobId id, const std::string& job, bool more) {
   StatusOr<JobView> found = more ? find_(id) : NotFound("the list ends before it");
-  if (!found.ok() && found.status().code() != StatusCode::kNotFound) {
+  // A damaged job is out of reach for good: asked for at every look, it would hide all others.
+  const StatusCode code = found.status().code();
+  if (!found.ok() && code != StatusCode::kNotFound && code != StatusCode::kDataLoss) {
     return found.status();
   }
   if (!found.ok()) {

@@ -130,6 +130,22 @@ TEST(ListWatchTest, WhatADaemonThatWentCannotSayIsAskedWithTheNextLook) {
                                      R"({"change":"gone","job":{"id":2)"));
 }
 
+TEST(ListWatchTest, AJobThatCannotBeReadHidesNoChangeOfOthers) {
+  const auto watched = [](uint64_t id) { return Ok(JobPageToJson({{SomeJob(id)}, "1-2a"})); };
+  const Outcome outcome =
+      Ctl({"list", "-w", "-o", "jsonl", "-n", "1"},
+          {.daemon = InTurn({watched(1),
+                             watched(2),
+                             Problem(DataLoss("the record of job 1 is damaged", "damaged")),
+                             watched(3),
+                             Problem(NotFound("job 2 is not known")),
+                             Problem(PermissionDenied("refused"))})});
+  EXPECT_THAT(Changes(outcome.out),
+              ::testing::ElementsAre(R"({"change":"appeared","job":{"id":1)",
+                                     R"({"change":"gone","job":{"id":1)",
+                                     R"({"change":"gone","job":{"id":2)"));
+}
+
 TEST(ListWatchTest, ThatNotAllIsWatchedIsToldOnce) {
   const auto told = [](std::vector<std::string> more_args, const std::string& cursor) {
     std::vector<std::string> args = {"list", "--watch", "-o", "jsonl"};
