@@ -111,6 +111,8 @@ Located EngineCore::LocateSlot(Slot slot) const {
 
 StatusOr<Located> EngineCore::LocateId(JobId id) {
   if (const std::optional<Slot> slot = jobs_.Find(id)) {
+    // Its state in memory, too, may rest on a batch under way, and a refusal tells no more than it.
+    static_cast<void>(pending_.IsChanging(Table::kIndex, storage::IndexKey(id)));
     return LocateSlot(*slot);
   }
   Located located{.id = id};

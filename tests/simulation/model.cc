@@ -264,7 +264,7 @@ Model::CancelEnd Model::CancelOne(const JobRef& ref, const std::vector<std::stri
   }
   ModelJob& job = jobs_.at(found.id);
   if (job.state == JobState::kLeased) {
-    return {.code = StatusCode::kFailedPrecondition, .reason = "leased"};
+    return {.code = StatusCode::kFailedPrecondition, .reason = "leased", .batch = batch};
   }
   if (!HasTag(job, tags)) {
     return {.code = StatusCode::kFailedPrecondition, .reason = "changed", .batch = batch};
@@ -327,10 +327,7 @@ void Model::RescheduleOne(RequestId request, const engine::Reschedule& command) 
   }
   ModelJob& job = jobs_.at(found.id);
   if (job.state == JobState::kLeased || job.state == JobState::kDead) {
-    return Refuse(request,
-                  StatusCode::kFailedPrecondition,
-                  JobStateName(job.state),
-                  job.state == JobState::kDead ? batch : 0);
+    return Refuse(request, StatusCode::kFailedPrecondition, JobStateName(job.state), batch);
   }
   if (!HasTag(job, command.if_tag)) {
     return Refuse(request, StatusCode::kFailedPrecondition, "changed", batch);
@@ -359,10 +356,7 @@ void Model::Do(RequestId request, const engine::Touch& command) {
   }
   ModelJob& job = jobs_.at(found.id);
   if (job.state == JobState::kLeased || job.state == JobState::kDead) {
-    return Refuse(request,
-                  StatusCode::kFailedPrecondition,
-                  JobStateName(job.state),
-                  job.state == JobState::kDead ? batch : 0);
+    return Refuse(request, StatusCode::kFailedPrecondition, JobStateName(job.state), batch);
   }
   if (!HasTag(job, command.if_tag)) {
     return Refuse(request, StatusCode::kFailedPrecondition, "changed", batch);

@@ -301,8 +301,7 @@ class Model {
   std::optional<Refusal> Plan(const engine::Enqueue& command,
                               std::vector<PlannedJob>* plan,
                               uint64_t* batch) const;
-  std::optional<Refusal> PlanUnderKey(const engine::Enqueue& command,
-                                      const ModelKey& key,
+  std::optional<Refusal> PlanUnderKey(const ModelKey& key,
                                       const JobSpec& spec,
                                       PlannedJob* planned,
                                       uint64_t* batch) const;

@@ -257,8 +257,7 @@ const ModelKey* Model::FindKey(const std::string& queue, const std::string& key)
 
 // A job whose key is known: whether it is refused, taken for the one that is there, or put in its
 // place.
-std::optional<Model::Refusal> Model::PlanUnderKey(const engine::Enqueue& command,
-                                                  const ModelKey& key,
+std::optional<Model::Refusal> Model::PlanUnderKey(const ModelKey& key,
                                                   const JobSpec& spec,
                                                   PlannedJob* planned,
                                                   uint64_t* batch) const {
@@ -272,12 +271,11 @@ std::optional<Model::Refusal> Model::PlanUnderKey(const engine::Enqueue& command
     return Refusal{StatusCode::kAlreadyExists, "key_conflict", key.batch};
   }
   const ModelJob& job = jobs_.at(key.id);
-  const bool is_told = !command.brief || job.state == JobState::kDead;
   planned->existing = &key;
   planned->replaces = spec.on_conflict == OnConflict::kReplace;
-  *batch = std::max(*batch, is_told ? job.batch : key.batch);
+  *batch = std::max(*batch, job.batch);
   if (planned->replaces && job.state == JobState::kLeased) {
-    return Refusal{StatusCode::kFailedPrecondition, "leased", key.batch};
+    return Refusal{StatusCode::kFailedPrecondition, "leased", job.batch};
   }
   return std::nullopt;
 }
@@ -306,7 +304,7 @@ std::optional<Model::Refusal> Model::Plan(const engine::Enqueue& command,
       }
       planned.same_as = first->second;
     } else if (const ModelKey* key = FindKey(spec.queue, spec.key)) {
-      if (const auto refusal = PlanUnderKey(command, *key, spec, &planned, batch)) {
+      if (const auto refusal = PlanUnderKey(*key, spec, &planned, batch)) {
         return refusal;
       }
     }

@@ -37,7 +37,7 @@ void Model::Do(RequestId request, const engine::LeaseJob& command) {
   }
   ModelJob& job = jobs_.at(found.id);
   if (job.state == JobState::kLeased) {
-    return Refuse(request, StatusCode::kFailedPrecondition, "leased", 0);
+    return Refuse(request, StatusCode::kFailedPrecondition, "leased", batch);
   }
   if (job.state == JobState::kDead) {
     SetDue(&job, DueAfter{});
@@ -91,7 +91,7 @@ void Model::Do(RequestId request, const engine::Kick& command) {
   }
   ModelJob& job = jobs_.at(found.id);
   if (job.state != JobState::kDead && job.state != JobState::kScheduled) {
-    return Refuse(request, StatusCode::kFailedPrecondition, JobStateName(job.state), 0);
+    return Refuse(request, StatusCode::kFailedPrecondition, JobStateName(job.state), batch);
   }
   KickJob(&job);
   Answer(request, ViewOf(job, job.state), open_batch);

@@ -425,6 +425,17 @@ TEST(EnqueueTest, ABriefAnswerTellsWhichJobsWillNotFire) {
   EXPECT_EQ(ended({replacing}), "-\n");
 }
 
+TEST(EnqueueTest, P1ABriefAnswerWaitsForTheKickItRestsOn) {
+  EngineHarness harness;
+  JobSpec dead = Keyed("dead");
+  dead.buried = true;
+  harness.Send(Kick{harness.EnqueueOk(dead).id});
+  const RequestId again = harness.Send(Enqueue{.jobs = {dead}, .brief = true});
+  EXPECT_FALSE(harness.HasReply(again)) << "after a power cut the job will not fire";
+  harness.CommitAll();
+  EXPECT_FALSE(std::get<EnqueuedIds>(harness.Take(again).body).items.at(0).ended.has_value());
+}
+
 TEST(EnqueueTest, AfterTheLastIdNoJobIsTakenAndNoneIsUsedTwice) {
   EngineHarness harness;
   storage::Batch batch;

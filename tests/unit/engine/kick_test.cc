@@ -48,6 +48,16 @@ TEST(KickTest, ReadyAndLeasedJobsAreRefusedByState) {
   EXPECT_EQ(harness.ReasonOf(Kick{JobId{4711}}), "not_found");
 }
 
+TEST(KickTest, P1ARefusalWaitsForTheKickItRestsOn) {
+  EngineHarness harness;
+  const JobId id = Buried(&harness);
+  harness.Send(Kick{id});
+  const RequestId second = harness.Send(Kick{id});
+  EXPECT_FALSE(harness.HasReply(second)) << "after a power cut the job is dead";
+  harness.CommitAll();
+  EXPECT_EQ(harness.Take(second).status.reason(), "ready");
+}
+
 TEST(KickTest, ByNumberTakesTheOldestDeadFirstAndLeavesScheduledOnesAlone) {
   EngineHarness harness;
   const JobId first = Buried(&harness);

@@ -337,6 +337,15 @@ TEST(ListTest, AJobThatIsKickedWithABatchUnderWayIsListedAmongTheReady) {
   }
 }
 
+TEST(ListTest, P1AListByStateWaitsForTheKickThatLeavesAJobOut) {
+  EngineHarness harness;
+  harness.Send(Kick{harness.EnqueueOk(In(Millis(1000))).id});
+  const RequestId list = harness.Send(List{.state = JobState::kScheduled});
+  EXPECT_FALSE(harness.HasReply(list)) << "after a power cut the job is scheduled";
+  harness.CommitAll();
+  EXPECT_TRUE(std::get<JobList>(harness.Take(list).body).jobs.empty());
+}
+
 // Of a job that went far and came back, the row on the way was never there.
 TEST(ListTest, AJobThatMovesTwiceWithBatchesUnderWayIsListedOnce) {
   EngineHarness harness;
