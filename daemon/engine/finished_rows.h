@@ -3,7 +3,9 @@
 //
 // What:    the rows are ordered by when the jobs finished. Below the low-water mark no row is
 //          looked for any more: nothing but tombstones is there. A scan does not see the rows of
-//          batches under way yet, so the mark must not pass them.
+//          batches under way yet, so the mark must not pass them. Within the mark's millisecond a
+//          trim goes on behind the row that it took last: where the mark is of a clock that was
+//          ahead, all jobs finish in that millisecond until the time has caught up.
 // Units:   a job finishes on the wall clock; a trim waits on the boot clock.
 // Threads: one owner.
 // Cost:    O(1); O(n) in the batches under way for the first of their rows.
@@ -15,19 +17,26 @@
 #include <optional>
 #include <utility>
 
+#include "base/job.h"
 #include "base/limits.h"
 #include "base/time.h"
+#include "daemon/engine/frontier.h"
 
 namespace delayd::engine {
 
 class FinishedRows {
  public:
   // The mark as the store has it.
-  void Restore(WallTime mark) { mark_ = mark; }
+  void Restore(WallTime mark) { first_ = {mark, JobId{}}; }
 
-  WallTime low_water_mark() const { return mark_; }
+  WallTime low_water_mark() const { return first_.first; }
 
-  void Pass(WallTime finished) { mark_ = std::max(mark_, finished); }
+  // No row lies before this place.
+  const TimerPlace& first() const { return first_; }
+
+  void Pass(const TimerPlace& row) {
+    first_ = std::max(first_, TimerPlace(row.first, JobId{ToInt(row.second) + 1}));
+  }
 
   // The longest retention of any queue, whether the configuration names it or not.
   void SetRetention(Millis longest) { retention_ = longest; }
@@ -37,6 +46,9 @@ class FinishedRows {
 
   // Notes a row of the open batch, which has the number `batch`.
   void Add(uint64_t batch, WallTime finished, const Now& now) {
+    if (finished == first_.first) {
+      first_.second = JobId{};  // it may lie before those of its millisecond that were passed
+    }
     const bool is_first = underway_.empty() || underway_.back().first != batch;
     if (is_first) {
       underway_.emplace_back(batch, finished);
@@ -94,7 +106,7 @@ class FinishedRows {
  private:
   using Underway = std::pair<uint64_t, WallTime>;  // (batch, its earliest finish)
 
-  WallTime mark_;
+  TimerPlace first_{};
   Millis retention_{0};
   std::deque<Underway> underway_;
   std::optional<BootTime> next_trim_;

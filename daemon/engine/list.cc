@@ -1,4 +1,6 @@
 // Lists: a page of jobs.
+#include <algorithm>
+
 #include "base/limits.h"
 #include "daemon/engine/due_range.h"
 #include "daemon/engine/engine_core.h"
@@ -182,7 +184,8 @@ StatusOr<JobRecord> EngineCore::DeadRecord(JobId id, std::string_view key, std::
 StatusOr<Body> EngineCore::ListFinished(const List& command, const Queue* queue) {
   ListPage page(command);
   DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
-  const ListCursor from = after.Next().NotBefore(finished_rows_.low_water_mark());
+  const auto [mark, first_id] = finished_rows_.first();
+  const ListCursor from = std::max(after.Next(), ListCursor{.at = mark, .id = first_id});
   Status failed;
   const Status scanned = pending_.Scan(
       Table::kDone,

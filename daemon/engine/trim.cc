@@ -36,7 +36,9 @@ Millis PauseOfTrim(Millis behind) {
                                                        : limits::kTrimPauseMs);
 }
 
-StatusOr<FinishedPage> ReadFinished(const storage::JobReader& store, WallTime from, WallTime end) {
+StatusOr<FinishedPage> ReadFinished(const storage::JobReader& store,
+                                    const TimerPlace& from,
+                                    WallTime end) {
   FinishedPage page;
   const auto take = [&](std::string_view key, std::string_view value) {
     const auto parts = storage::ParseDoneKey(key);
@@ -50,7 +52,7 @@ StatusOr<FinishedPage> ReadFinished(const storage::JobReader& store, WallTime fr
     }
     return !page.next;
   };
-  Status scanned = store.Scan(Table::kDone, storage::DoneKey(from, JobId{}), {}, take);
+  Status scanned = store.Scan(Table::kDone, storage::DoneKey(from.first, from.second), {}, take);
   if (scanned.code() == StatusCode::kDataLoss) {
     page.damaged.push_back(std::move(scanned));
     return page;
@@ -69,8 +71,7 @@ Status EngineCore::TrimFinished() {
   if (next) {
     end = std::min(end, *next - Millis(1));
   }
-  DELAYD_ASSIGN_OR_RETURN(FinishedPage page,
-                          ReadFinished(pending_, finished_rows_.low_water_mark(), end));
+  DELAYD_ASSIGN_OR_RETURN(FinishedPage page, ReadFinished(pending_, finished_rows_.first(), end));
   // Damaged rows stay for 'delayctl verify', and do not stop the trim.
   std::ranges::move(page.damaged, std::back_inserter(incidents_));
   size_t forgotten = 0;
@@ -78,7 +79,7 @@ Status EngineCore::TrimFinished() {
     if (pending_.IsChanging(Table::kDone, key)) {
       continue;
     }
-    finished_rows_.Pass(parts.key_due);
+    finished_rows_.Pass({parts.key_due, parts.id});
     const StatusOr<storage::DoneRecord> done = storage::DecodeDoneRecord(key, value);
     if (!done.ok()) {
       incidents_.push_back(done.status());

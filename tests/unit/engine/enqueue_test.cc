@@ -281,6 +281,21 @@ TEST(EnqueueTest, AFinishedJobOfAClockThatWasAheadHoldsUpNoOther) {
   EXPECT_EQ(CountFinishedRows(&harness), 1U);
 }
 
+TEST(EnqueueTest, AJobThatFinishesAmongThoseForgottenLastIsForgottenToo) {
+  EngineHarness harness({.defaults = {.key_retention = Millis(60'000)}});
+  const JobView first = harness.EnqueueOk(Keyed("a", Millis(1000)));
+  const JobView second = harness.EnqueueOk(Keyed("b", Millis(1000)));
+  ASSERT_TRUE(harness.Call(Cancel{second.id}).status.ok());
+  harness.Wait(Millis(60'000));
+  EXPECT_EQ(CountFinishedRows(&harness), 0U);
+  harness.clock().StepWall(Millis(-120'000));
+  ASSERT_TRUE(harness.Call(Cancel{first.id}).status.ok());  // in the millisecond of the second
+  const Reply list = harness.Call(List{.state = JobState::kFinished});
+  EXPECT_EQ(std::get<JobList>(list.body).jobs.size(), 1U);
+  harness.Wait(Millis(120'000));
+  EXPECT_EQ(CountFinishedRows(&harness), 0U);
+}
+
 TEST(EnqueueTest, OtherContentUnderAFinishedKeyIsANewJob) {
   EngineHarness harness;
   const JobView job = harness.EnqueueOk(Keyed("k", Millis(1000)));

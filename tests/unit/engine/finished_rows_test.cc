@@ -71,9 +71,20 @@ TEST_F(FinishedRowsTest, WithAnotherRetentionATrimThatIsScheduledComesAtOnce) {
 
 TEST_F(FinishedRowsTest, TheMarkNeverGoesBack) {
   rows_.Restore(WallTime(Millis(50)));
-  rows_.Pass(WallTime(Millis(70)));
-  rows_.Pass(WallTime(Millis(60)));
+  rows_.Pass({WallTime(Millis(70)), JobId{1}});
+  rows_.Pass({WallTime(Millis(60)), JobId{2}});
   EXPECT_EQ(rows_.low_water_mark(), WallTime(Millis(70)));
+}
+
+// There may be a million: the tombstones of those that are gone are not passed over again.
+TEST_F(FinishedRowsTest, ATrimGoesOnWithinAMillisecond) {
+  const Now now = BothClocksAt(Millis(0));
+  rows_.Pass({now.wall, JobId{7}});
+  EXPECT_EQ(rows_.first(), TimerPlace(now.wall, JobId{8}));
+  rows_.Add(1, now.wall + Millis(1), now);
+  EXPECT_EQ(rows_.first(), TimerPlace(now.wall, JobId{8}));
+  rows_.Add(1, now.wall, now);
+  EXPECT_EQ(rows_.first(), TimerPlace(now.wall, JobId{})) << "it may be job 5";
 }
 
 }  // namespace
