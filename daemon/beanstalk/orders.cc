@@ -68,6 +68,7 @@ std::optional<engine::Command> BeanstalkSession::OrderOf(const Command& command,
       return OrderReserve(now);
     case Verb::kReserveJob:  // counts as a worker only once it gets the job
       waiting_ = Waiting{.tag = last_tag()};
+      static_cast<void>(reservations_.SoonestEnd(now.boot));  // forgets those that have ended
       return engine::LeaseJob{.job = IdOf(command.id)};
     case Verb::kDelete:
       return OrderDelete(IdOf(command.id), now);

@@ -177,6 +177,16 @@ TEST_F(BeanstalkSessionTest, AtAStopOnlyAPlainReserveGetsNoReply) {
   EXPECT_EQ(stopped("reserve-batch 5 9", false), "KICKED\r\nTIMED_OUT\r\n");
 }
 
+// As a reserve does: a connection that only names its jobs may live for months.
+TEST_F(BeanstalkSessionTest, P10AReserveJobForgetsWhatHasEnded) {
+  Send("put 0 0 1 1\r\nx\r\nput 0 0 1 1\r\ny\r\nreserve-job 1\r\n");
+  server_.Sleep(Millis(1001));
+  Send("reserve-job 2\r\n");
+  const std::vector<LeaseToken> held = client_->session.Leave();
+  ASSERT_EQ(held.size(), 1U);
+  EXPECT_EQ(held[0].job, JobId{2});
+}
+
 TEST(ReservationsTest, P10OfLeasesThatHaveEndedOnlyTheLatestAreKept) {
   Reservations reservations;
   const BootTime over = BootFromMillis(5000);
