@@ -19,14 +19,11 @@ Status UnknownJob(JobId id) {
 
 }  // namespace
 
-// Null when there is none. An answer that says so must wait for the batch that forgets the queue.
+// Null when there is none. The answer must wait for the batch that stores or forgets the queue.
 const Queue* EngineCore::FindIfStored(const std::string& name) const {
-  const Queue* queue = queues_.Find(name);
-  if (queue != nullptr && queue->stored) {
-    return queue;
-  }
   static_cast<void>(pending_.IsChanging(Table::kQueues, name));
-  return nullptr;
+  const Queue* queue = queues_.Find(name);
+  return queue != nullptr && queue->stored ? queue : nullptr;
 }
 
 StatusOr<const Queue*> EngineCore::FindStoredQueue(const std::string& name) const {
