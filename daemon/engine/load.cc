@@ -181,11 +181,10 @@ Status EngineCore::LoadTimer(const storage::TimerKeyParts& parts,
   if (jobs_.Find(parts.id)) {
     return OkStatus();  // leased, or due when it came: in memory already
   }
-  const Queue& queue = queues_[head.queue];
-  if (queue.frontier && Frontier(parts.key_due, parts.id) >= *queue.frontier) {
+  JobEntry entry(parts.id, head.queue, parts.key_due, head.priority, head.plain);
+  if (IsLeftBehind(entry)) {
     return OkStatus();  // the queue lags behind, and is loaded by itself
   }
-  JobEntry entry(parts.id, head.queue, parts.key_due, head.priority, head.plain);
   entry.set_phase(Phase::kScheduled);
   Place(jobs_.Add(entry), DueOf(head), overdue);
   return OkStatus();
@@ -205,15 +204,13 @@ Status EngineCore::LoadDamaged(const storage::TimerKeyParts& parts, const Status
       index->at != parts.key_due || !queues_.Has(index->queue)) {
     return why;
   }
-  Queue& queue = queues_[index->queue];
-  const bool lags = queue.frontier && Frontier(parts.key_due, parts.id) >= *queue.frontier;
-  if (jobs_.Find(parts.id) || lags) {
-    return OkStatus();
+  JobEntry entry(parts.id, index->queue, parts.key_due, limits::kPriorityDefault, /*plain=*/false);
+  if (jobs_.Find(parts.id) || IsLeftBehind(entry)) {
+    return OkStatus();  // as in LoadTimer
   }
-  JobEntry entry(parts.id, queue.id, parts.key_due, limits::kPriorityDefault, /*plain=*/false);
   entry.set_phase(Phase::kDamaged);
   fired_.Add(parts.key_due, jobs_.Add(entry));
-  NoteDamaged(queue, why);
+  NoteDamaged(queues_[index->queue], why);
   return OkStatus();
 }
 
