@@ -406,8 +406,7 @@ class EngineCore final : public Engine {
     return Frontier(key_due, id) < queue.frontier.value_or(frontier_);
   }
 
-  // To be called after a job's rows were put: takes the job into memory, or out of it, as its key
-  // demands. Returns its state.
+  // Called after a job's rows were put: takes the job into memory or out of it. Returns its state.
   JobState Settle(const storage::JobRecord& record, WallTime key_due, std::optional<Slot> slot);
   WallTime LatestKeyOfNow() const;
   WallTime FirstKeyNotDue() const;
@@ -425,6 +424,7 @@ class EngineCore final : public Engine {
   bool DropFarthest(size_t keep);  // false: what is left is due, and still too many
   void DropWhatIsFar();
   void Sweep();
+  bool DropIfFar(Slot slot);
   std::optional<Millis> UntilLoad(const Now& now) const;
 
   bool IsDroppable(Slot slot) const {

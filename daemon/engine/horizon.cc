@@ -235,21 +235,25 @@ void EngineCore::Sweep() {
   }
   const Slot end = std::min(jobs_.slot_count() - *sweep_, options_.sweep_slots) + *sweep_;
   for (Slot slot = *sweep_; slot < end; ++slot) {
-    const JobEntry& entry = jobs_[slot];
-    if (!IsDroppable(slot)) {
-      continue;
-    }
-    if (!IsNear(queues_[entry.queue()], entry.key_due(), entry.id())) {
-      if (!queues_[entry.queue()].frontier) {
-        far_begins_ = std::min(far_begins_, entry.key_due());
-      }
-      Forget(slot);
-    } else if (leaves_waiting_ && LeaveIfItWaits(entry)) {
+    if (IsDroppable(slot) && !DropIfFar(slot) && leaves_waiting_ && LeaveIfItWaits(jobs_[slot])) {
       Forget(slot);
     }
   }
   sweep_ = end == jobs_.slot_count() ? std::nullopt : std::optional(end);
   leaves_waiting_ = leaves_waiting_ && sweep_;
+}
+
+bool EngineCore::DropIfFar(Slot slot) {
+  const JobEntry& entry = jobs_[slot];
+  const Queue& queue = queues_[entry.queue()];
+  if (IsNear(queue, entry.key_due(), entry.id())) {
+    return false;
+  }
+  if (!queue.frontier) {
+    far_begins_ = std::min(far_begins_, entry.key_due());
+  }
+  Forget(slot);
+  return true;
 }
 
 std::optional<Millis> EngineCore::UntilLoad(const Now& now) const {

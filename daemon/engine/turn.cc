@@ -270,6 +270,9 @@ void EngineCore::Fire(uint64_t timer_id) {
   DELAYD_CHECK(jobs_[slot].phase() == Phase::kScheduled);
   ++counters_.fired;
   MakeReady(slot);
+  if (sweep_) {
+    DropIfFar(slot);  // jobs before it may have been dropped already, and come back with it
+  }
 }
 
 size_t EngineCore::PopDue(wheel::TimingWheel& wheel, wheel::Tick now, size_t bound) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "base/limits.h"
@@ -294,6 +296,29 @@ TEST(HorizonTest, P10RoomIsMadeOfWhatIsDueLastAndNotMoreThanMust) {
   EXPECT_EQ(WorkOff(&harness), 50U);
   harness.Wait(20min);
   EXPECT_EQ(WorkOff(&harness), 100U);
+}
+
+// The daemon was stopped in the middle, say: of the jobs behind the new frontier some are on disk
+// again, and younger ones have still fallen due in memory.
+TEST(HorizonTest, WhatIsBehindTheFrontierComesInOrderThoughItIsStillInMemory) {
+  EngineHarness harness({.horizon = 1h, .memory_jobs_max = 100, .sweep_slots = 10});
+  constexpr int kJobs = 130;
+  for (int i = 0; i < kJobs; ++i) {
+    harness.Send(Enqueue{{In(Millis(1000 + i * 37 % kJobs))}});
+  }
+  harness.CommitAll();
+  ASSERT_TRUE(harness.engine().Advance(harness.now())) << "room is not being made";
+  EXPECT_LT(harness.engine().Figures(0).jobs_in_memory, static_cast<uint64_t>(kJobs));
+  harness.clock().Advance(2s);
+  harness.engine().Advance(harness.now());
+  const Reply first = harness.Take(harness.Send(Lease{.queues = {"default"}, .count = kJobs}));
+  std::vector<JobView> leased = std::get<Leased>(first.body).jobs;
+  EXPECT_GE(leased.size(), 90U);
+  for (auto more = harness.LeaseNow(kJobs); !more.empty(); more = harness.LeaseNow(kJobs)) {
+    std::ranges::copy(more, std::back_inserter(leased));
+  }
+  EXPECT_EQ(leased.size(), static_cast<size_t>(kJobs));
+  EXPECT_TRUE(std::ranges::is_sorted(leased, {}, &JobView::due));
 }
 
 }  // namespace
