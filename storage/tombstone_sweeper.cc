@@ -15,6 +15,10 @@ namespace {
 
 // Fewer deleted rows than one per this many living ones are passed over at no noticeable cost.
 constexpr uint64_t kLivingPerDelete = 4;
+// While more of them come, another sweep will soon be due, and each rewrites the living rows. Where
+// deleted and living rows are mixed, a scan that meets as many of the ones as of the others takes
+// little longer.
+constexpr uint64_t kLivingPerDeleteMeanwhile = 1;
 // A compaction of a few rows rewrites the whole files that they lie in: if deleted rows are few
 // among all rows, it takes this many times as many to be worth it.
 constexpr uint64_t kMinPerPart = 10;
@@ -29,8 +33,8 @@ constexpr std::chrono::milliseconds kNoRetry{0};
 constexpr std::chrono::milliseconds kFirstRetry{1000};
 constexpr std::chrono::milliseconds kLastRetry{10'000};
 
-bool AreDense(uint64_t deletes, uint64_t living) {
-  return deletes >= living / kLivingPerDelete;
+bool AreDense(uint64_t deletes, uint64_t living, bool is_quiet) {
+  return deletes >= living / (is_quiet ? kLivingPerDelete : kLivingPerDeleteMeanwhile);
 }
 
 // What is not worth sweeping, or could not be swept, is looked at again at this count.
@@ -58,9 +62,21 @@ void DeletedRows::Add(std::string_view key) {
   if (count_ == 0 || key > last_) {
     last_ = key;
   }
-  if (count_++ % kSampleEvery == 0) {
+  if (count_++ % sample_every_ == 0) {
     sample_.emplace_back(key);
+    if (sample_.size() > kSampleMax) {
+      ThinSample();
+    }
   }
+}
+
+// In the order in which the keys came, which says nothing about where they lie.
+void DeletedRows::ThinSample() {
+  for (size_t i = 0; 2 * i < sample_.size(); ++i) {
+    sample_[i].swap(sample_[2 * i]);
+  }
+  sample_.resize((sample_.size() + 1) / 2);
+  sample_every_ *= 2;
 }
 
 bool DeletedRows::IsPassed(std::string_view key, uint64_t mark) const {
@@ -78,7 +94,8 @@ void DeletedRows::Forget(uint64_t mark) {
 }
 
 void DeletedRows::CountSample() {
-  count_ = sample_.size() * kSampleEvery;
+  sample_every_ = sample_.empty() ? kSampleEvery : sample_every_;
+  count_ = sample_.size() * sample_every_;
   first_ = sample_.empty() ? "" : *std::ranges::min_element(sample_);
   last_ = sample_.empty() ? "" : *std::ranges::max_element(sample_);
 }
@@ -89,14 +106,23 @@ void DeletedRows::Forget(const Part& part) {
   CountSample();
 }
 
-void DeletedRows::Add(const DeletedRows& others) {
+void DeletedRows::Add(DeletedRows others) {
   if (others.count_ == 0) {
     return;
+  }
+  while (sample_every_ < others.sample_every_) {
+    ThinSample();
+  }
+  while (others.sample_every_ < sample_every_) {
+    others.ThinSample();
   }
   first_ = count_ == 0 ? others.first_ : std::min(first_, others.first_);
   last_ = count_ == 0 ? others.last_ : std::max(last_, others.last_);
   count_ += others.count_;
   sample_.insert(sample_.end(), others.sample_.begin(), others.sample_.end());
+  if (sample_.size() > kSampleMax) {
+    ThinSample();
+  }
 }
 
 std::vector<DeletedRows::Part> DeletedRows::Parts() const {
@@ -109,7 +135,7 @@ std::vector<DeletedRows::Part> DeletedRows::Parts() const {
     const size_t end = (i + 1) * keys.size() / count;
     parts.push_back({.first = i == 0 ? first_ : keys[begin],
                      .last = i + 1 == count ? last_ : keys[end],
-                     .count = (end - begin) * kSampleEvery});
+                     .count = (end - begin) * sample_every_});
   }
   return parts;
 }
@@ -185,7 +211,8 @@ void TombstoneSweeper::NoteBatch(const Batch& batch) {
 }
 
 // The parts where deleted rows are dense, however many rows there are elsewhere.
-TombstoneSweeper::Parts TombstoneSweeper::DenseParts(const DeletedRows& deletes) const {
+TombstoneSweeper::Parts TombstoneSweeper::DenseParts(const DeletedRows& deletes,
+                                                     bool is_quiet) const {
   Parts dense;
   const Parts parts = deletes.Parts();
   std::vector<KeyRange> ranges;
@@ -194,7 +221,7 @@ TombstoneSweeper::Parts TombstoneSweeper::DenseParts(const DeletedRows& deletes)
   }
   const StatusOr<std::vector<uint64_t>> living = estimate_(table_, ranges);
   for (size_t i = 0; living.ok() && i < parts.size(); ++i) {
-    if (!AreDense(parts[i].count, (*living)[i])) {
+    if (!AreDense(parts[i].count, (*living)[i], is_quiet)) {
       continue;
     }
     if (!dense.empty() && dense.back().last == parts[i].first) {
@@ -215,14 +242,15 @@ TombstoneSweeper::Parts TombstoneSweeper::WorthSweeping(const DeletedRows& delet
   }
   uint64_t living = 0;
   db_->GetIntProperty(family_, rocksdb::DB::Properties::kEstimateNumKeys, &living);
-  if (AreDense(deletes.count(), living)) {
+  if (AreDense(deletes.count(), living, is_quiet)) {
     return {{.first = deletes.first(), .last = deletes.last(), .count = deletes.count()}};
   }
-  const uint64_t min = is_quiet ? deletes_min_ : kMinPerPart * deletes_min_;
+  const bool are_many = is_quiet || deletes.count() >= living / kLivingPerDelete;
+  const uint64_t min = are_many ? deletes_min_ : kMinPerPart * deletes_min_;
   if (deletes.count() < min) {
     return {};
   }
-  Parts dense = DenseParts(deletes);
+  Parts dense = DenseParts(deletes, is_quiet);
   uint64_t sum = 0;
   for (const DeletedRows::Part& part : dense) {
     sum += part.count;
@@ -283,7 +311,7 @@ void TombstoneSweeper::Look(std::unique_lock<std::mutex>* lock, bool is_quiet) {
   }
   lock->lock();
   retry_ = is_refused ? std::clamp(2 * retry_, kFirstRetry, kLastRetry) : kNoRetry;
-  deletes_.Add(deletes);
+  deletes_.Add(std::move(deletes));
   done_ += parts.empty() ? 0 : 1;
   const uint64_t later = WithSomeMore(deletes.count());
   next_look_ = std::max(deletes_min_, later);

@@ -58,11 +58,13 @@ class DeletedRows {
   // Is the row below `mark`? A mark is given as the time at the start of a timer key.
   bool IsPassed(std::string_view key, uint64_t mark) const;
   void Add(std::string_view key);
-  // Drops the rows that `mark` has passed. From then on all figures are estimates, from every
-  // kSampleEvery-th key.
+  // Drops the rows that `mark` has passed. From then on all figures are estimates, from a sample of
+  // the keys.
   void Forget(uint64_t mark);
 
   uint64_t count() const { return count_; }
+
+  size_t sampled() const { return sample_.size(); }
 
   const std::string& first() const { return first_; }
 
@@ -72,20 +74,23 @@ class DeletedRows {
   std::vector<Part> Parts() const;
   // Drops the rows between the part's keys.
   void Forget(const Part& part);
-  void Add(const DeletedRows& others);
+  void Add(DeletedRows others);
 
  private:
-  static constexpr uint64_t kSampleEvery = 16;
+  static constexpr uint64_t kSampleEvery = 16;  // at first
+  static constexpr size_t kSampleMax = 16'384;  // about 1 MiB
   static constexpr size_t kPartsMax = 16;
   static constexpr size_t kSampleAPart = 64;
 
   void CountSample();
+  void ThinSample();  // halves it
 
   std::optional<size_t> due_at_;
   uint64_t count_ = 0;
   std::string first_;
   std::string last_;
-  std::vector<std::string> sample_;
+  uint64_t sample_every_ = kSampleEvery;
+  std::vector<std::string> sample_;  // every n-th key
 };
 
 class TombstoneSweeper {
@@ -118,7 +123,7 @@ class TombstoneSweeper {
 
   void MoveMark(const Batch& batch);
   Parts WorthSweeping(const DeletedRows& deletes, bool is_quiet) const;
-  Parts DenseParts(const DeletedRows& deletes) const;
+  Parts DenseParts(const DeletedRows& deletes, bool is_quiet) const;
   void Run();
   bool AwaitQuiet(std::unique_lock<std::mutex>* lock);
   bool HasRoom(std::unique_lock<std::mutex>* lock) const;

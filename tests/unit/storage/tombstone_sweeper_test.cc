@@ -136,6 +136,29 @@ TEST(DeletedRowsTest, PartsAreAboutEqualAndGoOneByOne) {
   EXPECT_EQ(deletes.first(), others.first());
 }
 
+TEST(DeletedRowsTest, OfManyFewerAreRemembered) {
+  DeletedRows many(0);
+  for (int64_t due = 0; due < 2'000'000; ++due) {
+    many.Add(TimerKey(WallFromMillis(due), JobId{1}));
+  }
+  DeletedRows few(0);
+  for (int64_t due = 2'000'000; due < 2'100'000; ++due) {
+    few.Add(TimerKey(WallFromMillis(due), JobId{1}));
+  }
+  few.Add(std::move(many));
+  EXPECT_EQ(few.count(), 2'100'000U);
+  EXPECT_LE(few.sampled(), 20'000U);
+  uint64_t sum = 0;
+  for (const DeletedRows::Part& part : few.Parts()) {
+    sum += part.count;
+  }
+  EXPECT_NEAR(static_cast<double>(sum), 2'100'000, 10'000);
+  few.Forget(Head(2'050'000));
+  EXPECT_NEAR(static_cast<double>(few.count()), 50'000, 1'000);
+  few.Forget(Head(2'100'000));
+  EXPECT_EQ(few.count(), 0U);
+}
+
 TEST_F(SweepTest, WhatAMassCancelLeavesIsTakenAway) {
   Open();
   Commit(0, kDeletes + 6, false, 1);
