@@ -95,6 +95,7 @@ class Verifier {
         user_jobs_[std::string(UserOfKey(key))].damage = number.status().message();
       } else if (!number.ok()) {
         Damage(Table::kMeta, number.status());
+        id_mark_unread_ |= key == kIdHighWaterMarkKey;
       } else if (key == kLowWaterMarkKey) {
         low_water_mark_ = WallFromMillis(static_cast<int64_t>(*number));
       } else if (key == kDoneLowWaterMarkKey) {
@@ -192,7 +193,7 @@ class Verifier {
       findings_.Add(table,
                     name + ": queue number " + std::to_string(ToInt(queue)) + " is not known");
     }
-    const bool is_mark_known = id_high_water_mark_ > 0 || !meta_unread_;
+    const bool is_mark_known = id_high_water_mark_ > 0 || !(meta_unread_ || id_mark_unread_);
     if (is_mark_known && ToInt(id) >= id_high_water_mark_) {
       findings_.Add(Table::kMeta,
                     name + ": its id lies above id_hwm " + std::to_string(id_high_water_mark_) +
@@ -435,6 +436,7 @@ class Verifier {
   WallTime low_water_mark_;
   WallTime done_low_water_mark_;
   uint64_t id_high_water_mark_ = 0;
+  bool id_mark_unread_ = false;
   std::map<QueueId, std::string> queues_;
   std::map<QueueId, QueueCounts> stored_counts_;
   std::map<QueueId, QueueCounts> found_counts_;

@@ -36,6 +36,11 @@ TEST_F(VerifyTest, P9DamagedRecordIsNamed) {
   EXPECT_THAT(Texts(report), ::testing::Contains(HasSubstr("job 10: its index row leads to")));
 }
 
+TEST_F(VerifyTest, P9ADamagedMarkOfIdsIsNamedAndNotEachId) {
+  Flip(Table::kMeta, std::string(kIdHighWaterMarkKey));
+  ExpectOne("meta id_hwm: record checksum", false);
+}
+
 bool HasMetaFinding(const VerifyReport& report, bool repairable) {
   return std::ranges::any_of(report.disagreements, [&](const Disagreement& one) {
     return one.table == Table::kMeta && one.repairable == repairable;
