@@ -213,8 +213,8 @@ StatusOr<RecoverResult> ShowLoss(const std::string& data_dir) {
             .lost_batches = report.lost_batches,
             .lists_complete = false,
             .lists_capped = ListsAreCapped(report),
-            .gone = report.lost_jobs,
-            .revived = report.ended_jobs,
+            .gone = {report.lost_jobs.begin(), report.lost_jobs.end()},
+            .revived = {report.ended_jobs.begin(), report.ended_jobs.end()},
             .notes = report.Lines()};
   result.notes.push_back("the tables were not looked at: " + store.status().message());
   return result;

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <vector>
 
@@ -32,7 +33,7 @@ std::string Seal(std::string_view lines) {
   return std::string(kSealPrefix) + seal;
 }
 
-std::string Line(std::string_view name, const std::vector<JobId>& jobs) {
+std::string Line(std::string_view name, const std::set<JobId>& jobs) {
   std::string line(name);
   for (const JobId id : jobs) {
     line += " " + std::to_string(ToInt(id));
@@ -71,21 +72,21 @@ std::optional<RecoveryReport> Decode(const std::string& text) {
     } else if (name == "batch_number_floor") {
       report.batch_number_floor = number;
     } else {
-      std::vector<JobId>& jobs = name == "lost_jobs" ? report.lost_jobs : report.ended_jobs;
-      std::ranges::transform(
-          numbers, std::back_inserter(jobs), [](uint64_t id) { return JobId{id}; });
+      std::set<JobId>& jobs = name == "lost_jobs" ? report.lost_jobs : report.ended_jobs;
+      for (const uint64_t id : numbers) {
+        jobs.insert(JobId{id});
+      }
     }
   }
   return report;
 }
 
 // A log that was not cut yet has reported the same jobs again.
-void Merge(const std::vector<JobId>& from, std::vector<JobId>* to) {
-  to->insert(to->end(), from.begin(), from.end());
-  std::ranges::sort(*to);
-  const auto repeated = std::unique(to->begin(), to->end());
-  to->erase(repeated, to->end());
-  to->resize(std::min(to->size(), kLostJobsMax));
+void Merge(const std::set<JobId>& from, std::set<JobId>* to) {
+  to->insert(from.begin(), from.end());
+  while (to->size() > kLostJobsMax) {
+    to->erase(std::prev(to->end()));
+  }
 }
 
 StatusOr<std::optional<std::string>> ReadAccount(const std::string& directory) {

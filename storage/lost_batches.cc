@@ -1,8 +1,8 @@
 #include "storage/lost_batches.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
-#include <vector>
 
 #include <rocksdb/write_batch.h>
 
@@ -81,9 +81,9 @@ class JobIdCollector final : public rocksdb::WriteBatch::Handler {
   }
 
  private:
-  void Add(JobId id, std::vector<JobId>* jobs) {
+  void Add(JobId id, std::set<JobId>* jobs) {
     if (jobs->size() < kLostJobsMax) {
-      jobs->push_back(id);
+      jobs->insert(id);
     }
     EndOfIds(ToInt(id) + 1);
   }

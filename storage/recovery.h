@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,9 +45,9 @@ struct RecoveryReport {
   Begun begun_before = Begun::kNo;
   // Jobs that the lost batches wrote, as far as they can be read (the damaged batch never can); the
   // first kLostJobsMax.
-  std::vector<JobId> lost_jobs;
+  std::set<JobId> lost_jobs;
   // Jobs that the lost batches ended (acked or cancelled); the first kLostJobsMax.
-  std::vector<JobId> ended_jobs;
+  std::set<JobId> ended_jobs;
   // Whole batches, or 1 if only `missing` shows a loss; the damage before them cost at least one
   // more.
   uint64_t lost_batches = 0;

@@ -1,6 +1,5 @@
 // What a recovery reports: the fate of each job, and lines for the log.
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,8 +42,7 @@ StatusOr<std::optional<bool>> IsThere(JobId id, const JobReader& store) {
 
 StatusOr<LossByJob> SortLostJobs(const RecoveryReport& report, const JobReader& store) {
   LossByJob loss;
-  const std::set<JobId> ended(report.ended_jobs.begin(), report.ended_jobs.end());
-  for (const JobId id : ended) {
+  for (const JobId id : report.ended_jobs) {
     DELAYD_ASSIGN_OR_RETURN(const std::optional<bool> there, IsThere(id, store));
     if (!there.has_value()) {
       ++loss.unread;
@@ -52,8 +50,8 @@ StatusOr<LossByJob> SortLostJobs(const RecoveryReport& report, const JobReader& 
       loss.revived.push_back(id);
     }  // else it was also enqueued in a lost batch: nothing of it is left, and nothing is missed
   }
-  for (const JobId id : std::set<JobId>(report.lost_jobs.begin(), report.lost_jobs.end())) {
-    if (!ended.contains(id)) {
+  for (const JobId id : report.lost_jobs) {
+    if (!report.ended_jobs.contains(id)) {
       DELAYD_ASSIGN_OR_RETURN(const std::optional<bool> there, IsThere(id, store));
       if (!there.has_value()) {
         ++loss.unread;

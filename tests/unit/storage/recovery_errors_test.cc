@@ -236,7 +236,9 @@ TEST_F(RecoveryErrorsTest, ReportsOfManyLostJobsAndOfStaleNotes) {
   report.given_up = true;
   report.cuts.push_back({.file = "7.log", .offset = 1, .bytes = 2, .batches_lost = 3, .copy = "c"});
   report.lost_batches = 3;
-  report.lost_jobs.resize(kLostJobsMax);
+  for (uint64_t id = 1; id <= kLostJobsMax; ++id) {
+    report.lost_jobs.insert(JobId{id});
+  }
   report.stale_log_note = 6;
   report.batch_number = 4;
   report.batch_number_floor = 9;
@@ -290,8 +292,8 @@ class RowsLeft final : public JobReader {
 TEST(LossByJobTest, P9EachJobOfALossIsToldWhatBecameOfIt) {
   RowsLeft store;
   RecoveryReport report;
-  report.lost_jobs = {JobId{4}, JobId{3}, JobId{1}, JobId{3}, JobId{2}, JobId{6}};
-  report.ended_jobs = {JobId{4}, JobId{2}, JobId{2}, JobId{5}, JobId{7}};
+  report.lost_jobs = {JobId{4}, JobId{3}, JobId{1}, JobId{2}, JobId{6}};
+  report.ended_jobs = {JobId{4}, JobId{2}, JobId{5}, JobId{7}};
   const auto loss = SortLostJobs(report, store);
   ASSERT_TRUE(loss.ok());
   EXPECT_THAT(loss->older, ElementsAre(JobId{1}));
@@ -348,6 +350,10 @@ TEST_F(RecoveryErrorsTest, P9TheJobsOfALossAreNamedByWhatBecameOfThem) {
     batch.Delete(Table::kIndex, "odd");
     batch.Put(Table::kMeta, kIdHighWaterMarkKey, "odd");
     ASSERT_TRUE((*store)->Commit(batch).ok());
+    // Each job counts once, however often it was written.
+    for (int again = 0; again < 3; ++again) {
+      ASSERT_TRUE((*store)->Commit(batch).ok());
+    }
     for (uint64_t many = 0; many < kLostJobsMax; ++many) {
       batch.Put(Table::kTimers, Key(100 + many), "");
       batch.Put(Table::kDone, DoneKey(WallFromMillis(1), JobId{100 + many}), "");
@@ -362,6 +368,8 @@ TEST_F(RecoveryErrorsTest, P9TheJobsOfALossAreNamedByWhatBecameOfThem) {
   ASSERT_TRUE(RecoverLogs(path(), LogRepair::kShowLoss, &report).ok());
   EXPECT_THAT(report.lost_jobs, AllOf(Contains(JobId{7}), Contains(JobId{6})));
   EXPECT_THAT(report.ended_jobs, AllOf(Contains(JobId{8}), Contains(JobId{9})));
+  EXPECT_THAT(report.lost_jobs, Contains(JobId{100 + kLostJobsMax - 3}));
+  EXPECT_THAT(report.ended_jobs, Contains(JobId{100 + kLostJobsMax - 3}));
   EXPECT_EQ(report.lost_jobs.size(), kLostJobsMax);
   EXPECT_EQ(report.ended_jobs.size(), kLostJobsMax);
   EXPECT_EQ(report.lost_ids_end, 100 + kLostJobsMax) << "of all, not of the named ones";

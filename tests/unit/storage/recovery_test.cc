@@ -255,7 +255,7 @@ TEST_F(RecoveryTest, AcceptedLossIsCountedNamedAndKeptAside) {
   }
   EXPECT_EQ(report_.lost_batches, behind);
   ASSERT_EQ(report_.lost_jobs.size(), behind);
-  EXPECT_EQ(report_.lost_jobs.back(), JobId{30});
+  EXPECT_EQ(*report_.lost_jobs.rbegin(), JobId{30});
   EXPECT_EQ(ReadFile(path() + "/" + report_.cuts.at(0).copy), damaged);
   EXPECT_THAT(report_.Lines(), ::testing::Contains(HasSubstr("the file as it was is damaged/")));
   EXPECT_THAT(report_.Lines(), ::testing::Contains(HasSubstr("lost by the operator's word")));
