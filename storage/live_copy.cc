@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <set>
@@ -31,11 +32,21 @@ constexpr uint64_t kPieceBytes = uint64_t{64} << 10;
 // Syncing in steps of this size leaves less to write when a stop waits for a slow disk, or a commit
 // for the same disk.
 constexpr uint64_t kSyncBytes = uint64_t{8} << 20;
+// The MANIFEST and the end of a log, which are copied even where tables are linked, hardly take
+// more.
+constexpr uint64_t kLittleBytes = uint64_t{8} << 20;
 
 class LiveCopy {
  public:
-  LiveCopy(rocksdb::FileSystem* files, std::string directory, const GoOn* go_on)
-      : files_(files), directory_(std::move(directory)), go_on_(go_on), piece_(kPieceBytes) {}
+  LiveCopy(rocksdb::FileSystem* files,
+           std::string directory,
+           const GoOn* go_on,
+           const std::function<bool()>* has_room)
+      : files_(files),
+        directory_(std::move(directory)),
+        go_on_(go_on),
+        has_room_(has_room),
+        piece_(kPieceBytes) {}
 
   // `from`: where the file's bytes can be read.
   Status Take(const rocksdb::LiveFileStorageInfo& file, const std::string& from) {
@@ -58,6 +69,23 @@ class LiveCopy {
   }
 
  private:
+  Status MayGoOn(const std::string& to) const {
+    if (!(*go_on_)()) {
+      return Unavailable(
+          "the backup was stopped before it was whole, and nothing is left of it; back up again "
+          "when the daemon is back",
+          "stopped");
+    }
+    if (copied_ >= kLittleBytes && !(*has_room_)()) {
+      return ResourceExhausted("cannot write " + to +
+                                   ": what is left of the disk is for the daemon itself, whose "
+                                   "data lies there too; free some space, or back up to another "
+                                   "disk",
+                               "disk_full");
+    }
+    return OkStatus();
+  }
+
   Status Copy(const std::string& from,
               const rocksdb::LiveFileStorageInfo& file,
               int target,
@@ -69,12 +97,7 @@ class LiveCopy {
     uint64_t bytes = file.size;
     uint64_t unsynced = 0;
     while (bytes > 0) {
-      if (!(*go_on_)()) {
-        return Unavailable(
-            "the backup was stopped before it was whole, and nothing is left of it; back up again "
-            "when the daemon is back",
-            "stopped");
-      }
+      DELAYD_RETURN_IF_ERROR(MayGoOn(to));
       rocksdb::Slice piece;
       DELAYD_RETURN_IF_ERROR(FromRocks(
           source->Read(
@@ -88,6 +111,7 @@ class LiveCopy {
       }
       DELAYD_RETURN_IF_ERROR(WriteAll(target, {piece.data(), piece.size()}, to));
       bytes -= piece.size();
+      copied_ += piece.size();
       unsynced += piece.size();
       if (bytes == 0 || unsynced >= kSyncBytes) {
         if (::fdatasync(target) != 0) {
@@ -102,7 +126,9 @@ class LiveCopy {
   rocksdb::FileSystem* const files_;
   const std::string directory_;
   const GoOn* const go_on_;
+  const std::function<bool()>* const has_room_;
   std::vector<char> piece_;
+  uint64_t copied_ = 0;
   bool links_ = true;
 };
 
@@ -201,7 +227,8 @@ StatusOr<std::vector<rocksdb::LiveFileStorageInfo>> LiveFiles(rocksdb::DB* db) {
 Status CopyLiveFiles(rocksdb::DB* db,
                      const std::vector<rocksdb::ColumnFamilyHandle*>& families,
                      const std::string& directory,
-                     const GoOn& go_on) {
+                     const GoOn& go_on,
+                     const std::function<bool()>& has_room) {
   // Once the memtables are flushed, the copy needs only the end of a log.
   if (!MergesLag(db)) {
     DELAYD_RETURN_IF_ERROR(FromRocks(FlushNow(db, families), "cannot flush"));
@@ -216,7 +243,7 @@ Status CopyLiveFiles(rocksdb::DB* db,
     kept.End();
   }
   DELAYD_CRASH_POINT("backup/named");
-  LiveCopy copy(db->GetFileSystem(), directory, &go_on);
+  LiveCopy copy(db->GetFileSystem(), directory, &go_on, &has_room);
   for (const rocksdb::LiveFileStorageInfo& file : files) {
     DELAYD_RETURN_IF_ERROR(copy.Take(file, named ? SecondNames::Of(file) : PathOf(file)));
     names.Drop(file);

@@ -7,9 +7,10 @@
 //          is copied, the newest log up to its current end. While writes are stalled by
 //          compactions, the memtables stay in memory, and the logs that hold the same rows are
 //          taken instead.
-// Errors:  those of both disks; kUnavailable "stopped". What was copied by then stays, the extra
-//          hard links do not; RocksDB removes those left by a kill at the next start
-//          (kTrashEnding).
+// Errors:  those of both disks; kUnavailable "stopped"; kResourceExhausted "disk_full" if more
+// would
+//          take the room of others. What was copied by then stays, the extra hard links do not;
+//          RocksDB removes those left by a kill at the next start (kTrashEnding).
 // Threads: any, beside commits.
 // Cost:    a flush, and a write of all that is not linked, which goes to the disk piece by piece.
 //          The store's disk keeps what is not yet copied; where linking is impossible, it also
@@ -18,6 +19,7 @@
 //          the copy disappears, an assertion in Debian's build of it ends the process.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,10 +30,12 @@
 
 namespace delayd::storage {
 
-// `go_on` is called before each piece.
+// `go_on` is called before each piece, and so is `has_room` once more is copied than where tables
+// are linked.
 Status CopyLiveFiles(rocksdb::DB* db,
                      const std::vector<rocksdb::ColumnFamilyHandle*>& families,
                      const std::string& directory,
-                     const GoOn& go_on);
+                     const GoOn& go_on,
+                     const std::function<bool()>& has_room);
 
 }  // namespace delayd::storage

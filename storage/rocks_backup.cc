@@ -175,6 +175,16 @@ Status CheckRoomToFlush(const std::string& data_dir, rocksdb::Env* env) {
                            "disk_full");
 }
 
+// Directories of one disk have one device number, whatever mounts lie between them.
+bool AreOnOneDisk(const std::string& a, const std::string& b) {
+  struct stat a_info {};
+
+  struct stat b_info {};
+
+  return ::stat(a.c_str(), &a_info) == 0 && ::stat(b.c_str(), &b_info) == 0 &&
+         a_info.st_dev == b_info.st_dev;
+}
+
 // The newest log is copied while it is being written, page by page, including the zeroes ahead of
 // its last record. Pages that are filled meanwhile leave zeroes in the copy with whole records
 // behind them, which an open takes for damage. Everything acknowledged before the backup began lies
@@ -288,7 +298,11 @@ Status RocksJobStore::BackUpTo(const std::string& path, const GoOn& go_on) {
   const std::string staging = directory + ".tmp";
   UnfinishedCopy copy;
   DELAYD_RETURN_IF_ERROR(copy.Make(staging));
-  DELAYD_RETURN_IF_ERROR(CopyLiveFiles(db_.get(), families_, staging, go_on));
+  // A copy that filled the store's own disk would end the store: it leaves free what merges do.
+  const bool takes_own_room = AreOnOneDisk(dir_.path(), staging);
+  DELAYD_RETURN_IF_ERROR(CopyLiveFiles(db_.get(), families_, staging, go_on, [&] {
+    return !takes_own_room || merge_room_->HasRoomToFlush();
+  }));
   DELAYD_RETURN_IF_ERROR(CutAtFirstHole(staging));
   DELAYD_RETURN_IF_ERROR(copy.MoveTo(directory));
   DELAYD_CRASH_POINT("backup/copied");

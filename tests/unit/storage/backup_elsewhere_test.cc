@@ -1,4 +1,4 @@
-// A backup to another disk takes its time; meanwhile the store goes on as ever.
+// A backup whose files are copied takes its time; meanwhile the store goes on as ever.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -9,6 +9,7 @@
 #include "storage/gradual_removal.h"
 #include "tests/unit/storage/another_disk.h"
 #include "tests/unit/storage/recovery_fixture.h"
+#include "tests/unit/storage/small_disk.h"
 
 namespace delayd::storage {
 namespace {
@@ -122,6 +123,42 @@ TEST_F(BackupElsewhereTest, WhatAKillLeavesTheNextStartRemoves) {
   store_ = Open().value();
   EXPECT_FALSE(IsSecondNameLeft());
   EXPECT_EQ(Jobs(*store_).size(), last_);
+}
+
+// One disk with a mount between the two directories, as a service has.
+class MountedTwice final : public SmallDisk {
+ public:
+  MountedTwice() : SmallDisk(uint64_t{1} << 30) {}
+
+  rocksdb::IOStatus LinkFile(const std::string& from,
+                             const std::string& to,
+                             const rocksdb::IOOptions& options,
+                             rocksdb::IODebugContext* debug) override {
+    return to.ends_with(kTrashEnding)
+               ? target()->LinkFile(from, to, options, debug)
+               : rocksdb::IOStatus::NotSupported("Invalid cross-device link");
+  }
+};
+
+// The next commit would find no room, and end the store.
+TEST_F(BackupElsewhereTest, P1ACopyOnTheStoresOwnDiskLeavesWhatTheStoreNeeds) {
+  const auto disk = std::make_shared<MountedTwice>();
+  const std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(disk);
+  store_ = OpenRocksJobStore({.path = dir_.Sub("own"), .env = env.get()}).value();
+  last_ = 0;
+  Put(10, size_t{1} << 20);
+  const auto fill = [&disk] {
+    disk->free = uint64_t{60} << 20;
+    return true;
+  };
+  const Status status = BackUp(fill);
+  EXPECT_EQ(status.reason(), "disk_full");
+  EXPECT_THAT(status.message(), ::testing::HasSubstr("back up to another disk"));
+  EXPECT_FALSE(fs::exists(dir_.Sub("copy")));
+  EXPECT_FALSE(fs::exists(dir_.Sub("copy.tmp")));
+  disk->free = uint64_t{1} << 30;
+  EXPECT_TRUE(BackUp([] { return true; }).ok());
+  store_.reset();  // before its disk
 }
 
 }  // namespace
