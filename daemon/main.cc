@@ -90,9 +90,9 @@ int Main(int argc, const char* const* argv) {
     case CommandLine::Action::kCheckConfig:
       return Written(CheckConfig(line));
     case CommandLine::Action::kVerify:
-      return Written(VerifyOffline(line.config.data_dir, line.repair));
+      return Written(VerifyOffline(line.config, line.repair));
     case CommandLine::Action::kRecover:
-      return Written(RecoverOffline(line.config.data_dir, line.accept_loss));
+      return Written(RecoverOffline(line.config, line.accept_loss));
     case CommandLine::Action::kRun:
       break;
   }

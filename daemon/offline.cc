@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/errno_text.h"
+#include "base/limits.h"
 #include "daemon/engine/engine.h"
 #include "daemon/exit_codes.h"
 #include "daemon/store_admin.h"
@@ -178,26 +179,33 @@ Status NoteDamagedTables(const storage::JobReader& store, RecoverResult* result)
 
 // Would a damaged table file prevent a start even after the loss is accepted? Tables that disagree
 // would not: they are repaired first. Once a recovery has begun, it is finished regardless.
-Status CheckStart(const storage::RecoveryReport& report, const storage::JobReader& store) {
+Status CheckStart(const Config& config,
+                  const storage::RecoveryReport& report,
+                  const storage::JobReader& store) {
   if (report.begun_before != storage::RecoveryReport::Begun::kNo) {
     return OkStatus();
   }
-  const Status loaded = engine::Engine::Load({}, store, SystemClock().Sample()).status();
+  // These two decide how far a start reads.
+  const engine::EngineOptions options{
+      .horizon = config.memory.horizon,
+      .memory_jobs_max = config.memory.budget / limits::kMemoryBytesPerJob};
+  const Status loaded = engine::Engine::Load(options, store, SystemClock().Sample()).status();
   return loaded.reason() == "damaged_store"
              ? loaded.WithContext("the daemon would not start behind the loss either")
              : OkStatus();
 }
 
-StatusOr<RecoverResult> ShowLoss(const std::string& data_dir) {
+StatusOr<RecoverResult> ShowLoss(const Config& config) {
   storage::RecoveryReport report;
   RecoverResult result;
-  const auto store = storage::OpenRocksJobReader({.path = data_dir, .accept_loss = true}, &report);
+  const auto store =
+      storage::OpenRocksJobReader({.path = config.data_dir, .accept_loss = true}, &report);
   if (store.ok()) {
     DELAYD_RETURN_IF_ERROR(Describe(report, **store, &result));
     // No daemon starts while a recovery is unfinished, whatever it has given up so far.
     result.damaged |= report.begun_before != storage::RecoveryReport::Begun::kNo;
     DELAYD_RETURN_IF_ERROR(NoteDamagedTables(**store, &result));
-    if (const Status start = CheckStart(report, **store); !start.ok()) {
+    if (const Status start = CheckStart(config, report, **store); !start.ok()) {
       result.opens = false;
       result.notes.push_back(start.message());
     }
@@ -242,21 +250,23 @@ Status MendTables(storage::JobStore* store,
 
 // Checks, before anything is given up, that a start would succeed. If the store does not open, the
 // recovery itself reports why.
-Status LookBeforeLoss(const std::string& data_dir) {
+Status LookBeforeLoss(const Config& config) {
   storage::RecoveryReport report;
-  const auto store = storage::OpenRocksJobReader({.path = data_dir, .accept_loss = true}, &report);
-  return store.ok() ? CheckStart(report, **store).WithContext("nothing was changed") : OkStatus();
+  const auto store =
+      storage::OpenRocksJobReader({.path = config.data_dir, .accept_loss = true}, &report);
+  return store.ok() ? CheckStart(config, report, **store).WithContext("nothing was changed")
+                    : OkStatus();
 }
 
 // The file RECOVERY stays until the loss has been reported. If the process is killed before that,
 // the next run reports it.
-StatusOr<RecoverResult> AcceptLoss(const std::string& data_dir) {
+StatusOr<RecoverResult> AcceptLoss(const Config& config) {
   storage::RecoveryReport report;
   RecoverResult result;
-  DELAYD_RETURN_IF_ERROR(LookBeforeLoss(data_dir));
+  DELAYD_RETURN_IF_ERROR(LookBeforeLoss(config));
   DELAYD_ASSIGN_OR_RETURN(
       const auto store,
-      storage::OpenRocksJobStore({.path = data_dir, .must_exist = true, .accept_loss = true},
+      storage::OpenRocksJobStore({.path = config.data_dir, .must_exist = true, .accept_loss = true},
                                  &report));
   // Done whether or not a loss was found: if a whole log is missing, nothing else shows it.
   std::vector<std::string> notes;
@@ -281,13 +291,13 @@ Status EndRecovery(const std::string& data_dir) {
 
 }  // namespace
 
-int VerifyOffline(const std::string& data_dir, bool repair) {
-  if (const Status status = Enter(data_dir); !status.ok()) {
+int VerifyOffline(const Config& config, bool repair) {
+  if (const Status status = Enter(config.data_dir); !status.ok()) {
     return Refuse(status);
   }
   const SystemClock clock;
   const BootTime start = clock.Sample().boot;
-  StatusOr<VerifyResult> result = repair ? Repair(data_dir) : LookOnly(data_dir);
+  StatusOr<VerifyResult> result = repair ? Repair(config.data_dir) : LookOnly(config.data_dir);
   if (!result.ok()) {
     return Refuse(result.status());
   }
@@ -296,11 +306,11 @@ int VerifyOffline(const std::string& data_dir, bool repair) {
   return result->whole() ? kExitOk : kExitFailed;
 }
 
-int RecoverOffline(const std::string& data_dir, bool accept_loss) {
-  if (const Status status = Enter(data_dir); !status.ok()) {
+int RecoverOffline(const Config& config, bool accept_loss) {
+  if (const Status status = Enter(config.data_dir); !status.ok()) {
     return Refuse(status);
   }
-  const StatusOr<RecoverResult> result = accept_loss ? AcceptLoss(data_dir) : ShowLoss(data_dir);
+  const StatusOr<RecoverResult> result = accept_loss ? AcceptLoss(config) : ShowLoss(config);
   if (!result.ok()) {
     return Refuse(result.status());
   }
@@ -308,7 +318,8 @@ int RecoverOffline(const std::string& data_dir, bool accept_loss) {
     return kExitFailed;
   }
   DELAYD_CRASH_POINT("recover/told");
-  if (const Status status = result->changed ? EndRecovery(data_dir) : OkStatus(); !status.ok()) {
+  if (const Status status = result->changed ? EndRecovery(config.data_dir) : OkStatus();
+      !status.ok()) {
     return Refuse(status);
   }
   return result->whole() ? kExitOk : kExitFailed;

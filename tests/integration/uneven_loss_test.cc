@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -295,6 +296,27 @@ TEST(RecoverDamagedTableTest, P9WhereNoDaemonWouldStartBehindTheLossNothingIsGiv
   EXPECT_THAT(refused.err, HasSubstr("nothing was changed: the daemon would not start"));
   EXPECT_FALSE(fs::exists(data_dir + "/RECOVERY"));
   EXPECT_FALSE(fs::exists(data_dir + "/damaged")) << "what is cut is copied to";
+}
+
+// Jobs due in an hour, in several blocks, of which the last is damaged.
+TEST(RecoverDamagedTableTest, P9ALookReadsAsFarAsTheConfiguredDaemonWould) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  for (int job = 1; job <= 40; ++job) {
+    const std::string payload = "job " + std::to_string(job) + std::string(1000, 'x');
+    daemon.CtlOk({"enqueue", "--in", "1h", payload});
+  }
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+  Spoil(daemon.data_dir(), ".sst", "job 40");
+  for (const auto& [horizon, opens] : {std::pair("10m", true), std::pair("2h", false)}) {
+    ProcessOptions options =
+        daemon.CtlOptions({"recover", "--data-dir", daemon.data_dir(), "-o", "json"});
+    options.env["DELAYD_MEMORY_HORIZON"] = horizon;
+    const auto result = protocol::ParseRecoverResult(RunProcess(options).out);
+    ASSERT_TRUE(result.ok());
+    EXPECT_TRUE(result->unread);
+    EXPECT_EQ(result->opens, opens) << horizon;
+  }
 }
 
 // No table tells it again; the start sends whoever reads its log here.
