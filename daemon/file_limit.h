@@ -15,6 +15,10 @@ namespace delayd {
 // Raises the limit to what `connections` clients and the store need, or to the hard limit.
 void RaiseFileLimit(uint32_t connections);
 
+// Raises it to the hard limit: a store has a file for each 64 MiB, which under the service may be
+// more than the soft limit of a shell.
+void RaiseFileLimitForStore();
+
 Status CheckFileLimit();
 
 // At most `connections`. Under a low limit it returns fewer and logs a warning: RocksDB needs its

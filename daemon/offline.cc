@@ -18,6 +18,7 @@
 #include "base/limits.h"
 #include "daemon/engine/engine.h"
 #include "daemon/exit_codes.h"
+#include "daemon/file_limit.h"
 #include "daemon/store_admin.h"
 #include "protocol/store_json.h"
 #include "storage/data_dir.h"
@@ -292,6 +293,7 @@ Status EndRecovery(const std::string& data_dir) {
 }  // namespace
 
 int VerifyOffline(const Config& config, bool repair) {
+  RaiseFileLimitForStore();
   if (const Status status = Enter(config.data_dir); !status.ok()) {
     return Refuse(status);
   }
@@ -307,6 +309,7 @@ int VerifyOffline(const Config& config, bool repair) {
 }
 
 int RecoverOffline(const Config& config, bool accept_loss) {
+  RaiseFileLimitForStore();
   if (const Status status = Enter(config.data_dir); !status.ok()) {
     return Refuse(status);
   }

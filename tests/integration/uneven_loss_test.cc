@@ -319,6 +319,18 @@ TEST(RecoverDamagedTableTest, P9ALookReadsAsFarAsTheConfiguredDaemonWould) {
   }
 }
 
+// A large store has more tables than a shell's soft limit on open files allows.
+TEST(OfflineFilesTest, AsManyFilesAreOpenAsTheSystemPermits) {
+  Daemon daemon;
+  ASSERT_NO_FATAL_FAILURE(MakeWholeStore(daemon.data_dir()));
+  for (const std::string mode : {"--verify", "--verify --repair", "--recover"}) {
+    const std::string command =
+        "ulimit -S -n 8; exec " + DelaydPath() + " " + mode + " --data-dir " + daemon.data_dir();
+    const ProcessResult result = RunProcess({.argv = {"/bin/sh", "-c", command}});
+    EXPECT_EQ(result.exit_code, 0) << mode << result.out << result.err;
+  }
+}
+
 // No table tells it again; the start sends whoever reads its log here.
 TEST(LostQueueTest, P9WhoHasLostTheNameOfAQueueIsToldHowToGetAnother) {
   Daemon daemon;
