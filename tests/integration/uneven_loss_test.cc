@@ -360,6 +360,32 @@ TEST(LostQueueTest, P9WhoHasLostTheNameOfAQueueIsToldHowToGetAnother) {
   EXPECT_EQ(daemon.CtlOk({"list", "--queue", "recovered-1", "--all", "-q"}), id);
 }
 
+// The log of the start sends whoever reads it to verify, and verify here.
+TEST(DamagedRowTest, P9ADaemonStartsAgainWhereRowsOfMarksAndOfAQueueWereDamaged) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::string id = daemon.CtlOk({"enqueue", "--queue", "mails", "--in", "1h", "x"});
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+  {
+    BareStore store(daemon.data_dir());
+    Batch batch;
+    batch.Put(Table::kQueues, "mails", "no record");
+    batch.Put(Table::kMeta, storage::kIdHighWaterMarkKey, "no record");
+    batch.Put(Table::kMeta, storage::kClockKey, "no record");
+    store.Commit(batch);
+  }
+  const ProcessResult refused = daemon.StartExpectingFailure();
+  EXPECT_EQ(refused.exit_code, 5);
+  EXPECT_THAT(refused.err, HasSubstr("cannot "));
+  const ProcessResult verify = daemon.Ctl({"verify", "--data-dir", daemon.data_dir(), "--repair"});
+  EXPECT_THAT(verify.out, AllOf(HasSubstr("3 disagreements"), HasSubstr("--accept-loss")));
+  daemon.CtlOk({"recover", "--data-dir", daemon.data_dir(), "--accept-loss"});
+  ASSERT_TRUE(daemon.Start());
+  EXPECT_EQ(daemon.CtlOk({"list", "--queue", "mails", "-q"}), id);
+  EXPECT_GT(std::stoull(daemon.CtlOk({"enqueue", "--in", "1h", "y"})), std::stoull(id));
+  EXPECT_THAT(daemon.CtlOk({"verify"}), HasSubstr("whole"));
+}
+
 INSTANTIATE_TEST_SUITE_P(EachFlushedAlone,
                          UnevenLossTest,
                          ::testing::Values(Table::kTimers, Table::kMeta, Table::kIndex),

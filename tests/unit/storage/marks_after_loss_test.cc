@@ -53,6 +53,34 @@ class MarksAfterLossTest : public ::testing::Test {
   MemoryJobStore store_;
 };
 
+// One table cannot be read to its end.
+class PartOfTable final : public JobStore {
+ public:
+  PartOfTable(JobStore* store, Table damaged) : store_(store), damaged_(damaged) {}
+
+  Status Get(Table table, std::string_view key, std::string* value) const override {
+    return store_->Get(table, key, value);
+  }
+
+  Status Scan(Table table,
+              std::string_view from,
+              std::string_view to,
+              const Visitor& visit) const override {
+    return table == damaged_ ? DataLoss("000012.sst: block 7 is damaged")
+                             : store_->Scan(table, from, to, visit);
+  }
+
+  Status Commit(const Batch& batch, const OnDurable& on_durable) override {
+    return store_->Commit(batch, on_durable);
+  }
+
+  Status Close() override { return OkStatus(); }
+
+ private:
+  JobStore* store_;
+  Table damaged_;
+};
+
 TEST_F(MarksAfterLossTest, AWholeStoreGetsNoQueueAndNoNote) {
   EXPECT_THAT(Raise(), IsEmpty());
   EXPECT_EQ(Number(kIdHighWaterMarkKey), 1000 + limits::kJobIdsASecond);
@@ -134,40 +162,61 @@ TEST_F(MarksAfterLossTest, ANumberThatNoQueueCanHaveOrADamagedRowMayHaveIsLeft) 
   Plant(batch);
   EXPECT_THAT(Raise(), ::testing::Each(HasSubstr("no queue can have it")));
   batch = Batch();
-  batch.Put(Table::kQueues, "orders", "no record");
+  for (const char* name : {"orders", "mails"}) {
+    batch.Put(Table::kQueues, name, "no record");
+  }
   Plant(batch);
   EXPECT_THAT(Raise(),
               Contains(HasSubstr("queue number 1 is not known, and was left so: it may be that")));
   EXPECT_EQ(NumberOf("recovered-1"), QueueId{});
 }
 
-// One table cannot be read to its end.
-class PartOfTable final : public JobStore {
- public:
-  PartOfTable(JobStore* store, Table damaged) : store_(store), damaged_(damaged) {}
+// No daemon starts on it.
+TEST_F(MarksAfterLossTest, P9TheOneDamagedQueueHasTheOneNumberWithoutAName) {
+  Batch batch;
+  batch.Put(Table::kQueues, "orders", "no record");
+  Plant(batch);
+  EXPECT_THAT(Raise(), ElementsAre(HasSubstr("queue orders was damaged; it was made anew")));
+  EXPECT_EQ(NumberOf("orders"), kOrders);
+  EXPECT_TRUE(VerifyStore(store_)->ok());
+}
 
-  Status Get(Table table, std::string_view key, std::string* value) const override {
-    return store_->Get(table, key, value);
+TEST_F(MarksAfterLossTest, P9DamagedQueuesWithoutJobsAreRemoved) {
+  Batch batch;
+  for (const char* name : {"empty", "idle"}) {
+    batch.Put(Table::kQueues, name, "no record");
   }
+  Plant(batch);
+  EXPECT_THAT(Raise(),
+              ElementsAre(HasSubstr("queue empty, which has no jobs"), HasSubstr("queue idle")));
+  EXPECT_TRUE(VerifyStore(store_)->ok());
+  Plant(batch);
+  PartOfTable part(&store_, Table::kTimers);
+  std::vector<std::string> notes;
+  ASSERT_TRUE(RaiseMarksAfterLoss({}, &part, &notes).ok());
+  EXPECT_FALSE(VerifyStore(store_)->ok()) << "its jobs may be among those that cannot be read";
+}
 
-  Status Scan(Table table,
-              std::string_view from,
-              std::string_view to,
-              const Visitor& visit) const override {
-    return table == damaged_ ? DataLoss("000012.sst: block 7 is damaged")
-                             : store_->Scan(table, from, to, visit);
+// No start reads a damaged mark, and no verify can tell what was in it.
+TEST_F(MarksAfterLossTest, P9AMarkThatCannotBeReadKeepsNoDaemonFromStarting) {
+  for (const std::string_view key : {kIdHighWaterMarkKey,
+                                     kEpochKey,
+                                     kLowWaterMarkKey,
+                                     kDoneLowWaterMarkKey,
+                                     kClockKey,
+                                     kWallOffsetMaxKey,
+                                     kWallOffsetMinKey}) {
+    Batch batch;
+    batch.Put(Table::kMeta, key, "no record");
+    Plant(batch);
+    EXPECT_THAT(Raise(), ElementsAre(HasSubstr("meta " + std::string(key)))) << key;
+    EXPECT_TRUE(VerifyStore(store_)->ok()) << key;
+    EXPECT_THAT(Raise(), IsEmpty()) << key;
   }
-
-  Status Commit(const Batch& batch, const OnDurable& on_durable) override {
-    return store_->Commit(batch, on_durable);
-  }
-
-  Status Close() override { return OkStatus(); }
-
- private:
-  JobStore* store_;
-  Table damaged_;
-};
+  // Job 13 is the last of which a row is left.
+  EXPECT_GT(Number(kIdHighWaterMarkKey), 14 + 365 * 86'400 * limits::kJobIdsASecond);
+  EXPECT_EQ(Number(kLowWaterMarkKey), static_cast<uint64_t>(kDue) + 10);
+}
 
 TEST_F(MarksAfterLossTest, P9ADamagedBlockKeepsNobodyFromTheRest) {
   for (const Table table : {Table::kTimers,
