@@ -5,6 +5,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -195,6 +196,19 @@ TEST(OpenApiTest, BoundsAreThoseOfTheLimits) {
     EXPECT_EQ(test::Members(members.at(bound.member))[bound.keyword], std::to_string(bound.value))
         << bound.schema << "." << bound.member;
   }
+}
+
+// It is listed so; a client that holds answers against the description must not refuse the page.
+TEST(OpenApiTest, ADamagedJobMayTellNoQueue) {
+  const auto document = test::Members(std::string(protocol::OpenApiDocument()));
+  const auto schemas = test::Members(test::Members(document.at("components")).at("schemas"));
+  const auto queue =
+      test::Members(test::Members(test::Members(schemas.at("Job")).at("properties")).at("queue"));
+  EXPECT_FALSE(queue.contains("minLength"));
+  const std::regex pattern(queue.at("pattern"));
+  EXPECT_TRUE(std::regex_match("", pattern));
+  EXPECT_TRUE(std::regex_match("orders", pattern));
+  EXPECT_FALSE(std::regex_match("-orders", pattern));
 }
 
 // What a generated client goes by: without it none of them sends a token.
