@@ -36,7 +36,7 @@ StatusOr<std::unique_ptr<AwakeProcessors>> AwakeProcessors::Open(Millis idle,
              : "; as a service the daemon sees it with the drop-in delayd-awake.conf only; where "
                "the machine does not offer it, leave processors.awake at 0s"));
   }
-  return std::unique_ptr<AwakeProcessors>(new AwakeProcessors(std::move(fd), idle));
+  return std::unique_ptr<AwakeProcessors>(new AwakeProcessors(std::move(fd), device, idle));
 }
 
 void AwakeProcessors::Work(BootTime now) {
@@ -61,11 +61,13 @@ void AwakeProcessors::Tend(BootTime now) {
 }
 
 bool AwakeProcessors::Ask(int32_t latency_us) {
-  if (::write(device_.get(), &latency_us, sizeof latency_us) == sizeof latency_us) {
+  const ssize_t written = ::write(device_.get(), &latency_us, sizeof latency_us);
+  if (written == sizeof latency_us) {
     return true;
   }
+  const std::string detail = written < 0 ? ErrnoText(errno) : "it took a part of the request";
   log::Warn("the kernel does not keep the processors awake any more; answers take longer",
-            {{"device", kDevice}, {"detail", ErrnoText(errno)}});
+            {{"device", path_}, {"detail", detail}});
   device_ = UniqueFd();  // closing it withdraws the request
   return false;
 }

@@ -52,12 +52,14 @@ class AwakeProcessors {
   }
 
  private:
-  AwakeProcessors(UniqueFd device, Millis idle) : device_(std::move(device)), idle_(idle) {}
+  AwakeProcessors(UniqueFd device, std::string path, Millis idle)
+      : device_(std::move(device)), path_(std::move(path)), idle_(idle) {}
 
   // False: the kernel refuses.
   bool Ask(int32_t latency_us);
 
   UniqueFd device_;  // closed after a refusal
+  std::string path_;
   Millis idle_;
   BootTime last_work_;
   // Not moved while work goes on, so that the turn's timer need not be set again.

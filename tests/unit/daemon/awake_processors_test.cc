@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "daemon/log.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/server_fixture.h"
 
@@ -112,7 +113,11 @@ TEST(AwakeProcessorsTest, OffTheDeviceIsNotLookedAt) {
 TEST(AwakeProcessorsTest, WhatTheKernelDoesNotTakeIsNotAskedForAgain) {
   const auto opened = AwakeProcessors::Open(Millis(20), "/dev/full");
   ASSERT_TRUE(opened.ok()) << opened.status().message();
+  log::Start({});
+  ::testing::internal::CaptureStderr();
   (*opened)->Work(At(1000));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("device=/dev/full detail=\"No space left on device\""));
   EXPECT_FALSE((*opened)->awake());
   (*opened)->Work(At(1001));
   EXPECT_EQ((*opened)->wake(), std::nullopt);
