@@ -53,8 +53,9 @@ struct VerifyReport {
 };
 
 inline constexpr size_t kDisagreementsMax = 1000;
-// More than are named, since each round of a repair scans all tables. Some 5 MB.
-inline constexpr size_t kRepairsMax = 10'000;
+// Many more than are named, since each round of a repair scans all tables, and a lost log may have
+// held some hundred thousand rows. Some 10 MB, or 50 with long keys.
+inline constexpr size_t kRepairsMax = 100'000;
 
 // Called with each row, since one may be large or slow to look up: the current table and the number
 // of rows read so far, including rows read a second time to name disagreements. False ends the work
