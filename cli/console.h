@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "base/time.h"
+#include "base/utf8.h"
 
 namespace delayd::cli {
 
@@ -54,6 +55,11 @@ class Console {
 
   // A line of data on stdout, flushed.
   Status Line(std::string_view line);
+
+  // A line on stdout for people, who may read on a terminal what anybody answers: controls are
+  // escaped.
+  void Words(std::string_view line) { out_ << EscapeControls(line) << '\n'; }
+
   // A message on stderr, unless -q or JSON was asked for.
   void Say(std::string_view line);
   // A failure that does not stop the command, unless -q: a message, or a problem in JSON where JSON

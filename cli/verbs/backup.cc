@@ -55,10 +55,8 @@ class BackupVerb final : public Verb {
     } else if (!context->globals.quiet) {
       char size[32];
       std::snprintf(size, sizeof size, "%.1f MiB", static_cast<double>(result.bytes) / (1 << 20));
-      context->console.out() << "backed up to " << EscapeControls(result.dir) << ": " << size
-                             << " in "
-                             << RoughDuration(Millis(static_cast<int64_t>(result.elapsed_ms)))
-                             << '\n';
+      context->console.Words("backed up to " + result.dir + ": " + size + " in " +
+                             RoughDuration(Millis(static_cast<int64_t>(result.elapsed_ms))));
     }
     return kExitOk;
   }

@@ -44,8 +44,8 @@ class CancelVerb final : public Verb {
         },
         [&](const JobView& job) {
           const WallTime now = context->DaemonNow();
-          context->console.out() << "cancelled job " << ToInt(job.id) << " in queue " << job.queue
-                                 << ", it was due " << FromNow(job.due, now) << '\n';
+          context->console.Words("cancelled job " + std::to_string(ToInt(job.id)) + " in queue " +
+                                 job.queue + ", it was due " + FromNow(job.due, now));
         },
         context);
   }

@@ -1,4 +1,3 @@
-#include "base/utf8.h"
 #include "cli/stat.h"
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"
@@ -44,7 +43,7 @@ class ClockVerb final : public Verb {
     if (context->globals.output != OutputFormat::kTable) {
       context->console.out() << protocol::StatsToJson({{"clock", state}}) << '\n';
     } else {
-      context->console.out() << EscapeControls(state) << '\n';
+      context->console.Words(state);
     }
     return kExitOk;
   }

@@ -115,7 +115,7 @@ class ConfigVerb final : public Verb {
         context->console.Draw(EscapeControls(remark) + "\n");
       }
       if (verdict.valid && !globals.quiet) {
-        context->console.out() << EscapeControls(file) << ": the configuration is valid\n";
+        context->console.Words(file + ": the configuration is valid");
       }
     }
     return verdict.valid ? kExitOk : kExitUsage;

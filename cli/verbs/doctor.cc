@@ -1,4 +1,3 @@
-#include "base/utf8.h"
 #include "cli/metrics_page.h"
 #include "cli/stat.h"
 #include "cli/verbs/doctor_checks.h"
@@ -218,9 +217,9 @@ class DoctorVerb final : public Verb {
       head.resize(6, ' ');
       std::string check = finding.check;
       check.resize(9, ' ');
-      out << head << check << EscapeControls(finding.what) << '\n';
+      context->console.Words(head + check + finding.what);
       if (!finding.cure.empty()) {
-        out << "               do: " << EscapeControls(finding.cure) << '\n';
+        context->console.Words("               do: " + finding.cure);
       }
     }
   }

@@ -49,8 +49,8 @@ class KickVerb final : public Verb {
         jobs,
         [](Api* api, const JobRef& ref) { return api->Kick(ref); },
         [&](const JobView& job) {
-          context->console.out() << "kicked job " << ToInt(job.id) << " in queue " << job.queue
-                                 << ", it is " << JobStateName(job.state) << '\n';
+          context->console.Words("kicked job " + std::to_string(ToInt(job.id)) + " in queue " +
+                                 job.queue + ", it is " + std::string(JobStateName(job.state)));
         },
         context);
   }

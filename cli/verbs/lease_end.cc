@@ -51,13 +51,14 @@ class LeaseChangeVerb : public Verb {
         refs,
         [&](Api* api, const JobRef&) { return api->ChangeLease(tokens_[next++], name_, change); },
         [&](const JobView& job) {
-          context->console.out() << done_ << " job " << ToInt(job.id) << " in queue " << job.queue;
+          std::string line = std::string(done_) + " job " + std::to_string(ToInt(job.id)) +
+                             " in queue " + job.queue;
           if (job.state == JobState::kScheduled) {
-            context->console.out() << ", due again " << FromNow(job.due, context->DaemonNow());
+            line += ", due again " + FromNow(job.due, context->DaemonNow());
           } else if (job.state == JobState::kDead) {
-            context->console.out() << ", it is dead";
+            line += ", it is dead";
           }
-          context->console.out() << '\n';
+          context->console.Words(line);
         },
         context);
   }

@@ -6,24 +6,20 @@ namespace delayd::cli {
 namespace {
 
 void Print(const protocol::QueueCounts& queue, Context* context) {
-  std::ostream& out = context->console.out();
   if (context->globals.output != OutputFormat::kTable) {
-    out << protocol::QueueToJson(queue) << '\n';
+    context->console.out() << protocol::QueueToJson(queue) << '\n';
     return;
   }
   if (context->globals.quiet) {
     return;
   }
-  out << "queue " << queue.name;
-  if (!queue.paused) {
-    out << " hands out again";
-  } else if (queue.pause_left.has_value()) {
-    out << " is paused for " << RoughDuration(*queue.pause_left);
-  } else {
-    out << " is paused until it is resumed";
-  }
-  out << ": " << queue.ready << " ready, " << queue.leased << " leased, " << queue.scheduled
-      << " scheduled\n";
+  const std::string how = !queue.paused ? " hands out again"
+                          : queue.pause_left.has_value()
+                              ? " is paused for " + RoughDuration(*queue.pause_left)
+                              : " is paused until it is resumed";
+  context->console.Words("queue " + queue.name + how + ": " + std::to_string(queue.ready) +
+                         " ready, " + std::to_string(queue.leased) + " leased, " +
+                         std::to_string(queue.scheduled) + " scheduled");
 }
 
 StatusOr<std::string> QueueOf(const std::optional<std::string>& queue) {

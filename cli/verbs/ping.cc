@@ -1,7 +1,6 @@
 #include <chrono>
 #include <cstdio>
 
-#include "base/utf8.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/json_writer.h"
 
@@ -47,8 +46,7 @@ class PingVerb final : public Verb {
     char millis[32];
     std::snprintf(millis, sizeof millis, "%.2f ms", static_cast<double>(micros) / 1000.0);
     if (!context->globals.quiet) {
-      context->console.out() << "delayd " << EscapeControls(health->version) << ": " << millis
-                             << '\n';
+      context->console.Words("delayd " + health->version + ": " + millis);
     }
     return kExitOk;
   }

@@ -79,7 +79,7 @@ class QueuesVerb final : public Verb {
     Table table({"QUEUE", "SCHEDULED", "READY", "LEASED", "DEAD", "PAUSED", "CAPS"});
     for (const protocol::QueueCounts& queue : queues) {
       if (context->globals.quiet) {
-        out << queue.name << '\n';
+        context->console.Words(queue.name);
       } else if (context->globals.output == OutputFormat::kJsonl) {
         out << protocol::QueueToJson(queue) << '\n';
       } else {

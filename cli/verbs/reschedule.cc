@@ -44,9 +44,10 @@ class RescheduleVerb final : public Verb {
         },
         [&](const JobView& job) {
           const WallTime now = context->DaemonNow();
-          context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue << ' '
-                                 << DueFromNow(job.due, now) << " (" << context->TimeText(job.due)
-                                 << "), priority " << job.priority << '\n';
+          context->console.Words("job " + std::to_string(ToInt(job.id)) + " in queue " + job.queue +
+                                 " " + DueFromNow(job.due, now) + " (" +
+                                 context->TimeText(job.due) + "), priority " +
+                                 std::to_string(job.priority));
         },
         context);
   }

@@ -28,8 +28,8 @@ class RunVerb final : public Verb {
           return api->Reschedule(ref, {.due = DueAfter{}, .priority = std::nullopt});
         },
         [&](const JobView& job) {
-          context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue << " is "
-                                 << JobStateName(job.state) << '\n';
+          context->console.Words("job " + std::to_string(ToInt(job.id)) + " in queue " + job.queue +
+                                 " is " + std::string(JobStateName(job.state)));
         },
         context);
   }

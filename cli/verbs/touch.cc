@@ -32,9 +32,9 @@ class TouchVerb final : public Verb {
         [&](Api* api, const JobRef& ref) { return api->Reschedule(ref, request); },
         [&](const JobView& job) {
           const WallTime now = context->DaemonNow();
-          context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue << ' '
-                                 << DueFromNow(job.due, now) << " (" << context->TimeText(job.due)
-                                 << ")\n";
+          context->console.Words("job " + std::to_string(ToInt(job.id)) + " in queue " + job.queue +
+                                 " " + DueFromNow(job.due, now) + " (" +
+                                 context->TimeText(job.due) + ")");
         },
         context);
   }

@@ -142,11 +142,11 @@ class WaitVerb final : public Verb {
     if (context->globals.output != OutputFormat::kTable) {
       context->console.out() << protocol::JobToJson(job) << '\n';
     } else if (!context->globals.quiet) {
-      context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue << ": "
-                             << (job.state == JobState::kScheduled ? "scheduled again"
-                                 : job.outcome.empty()             ? JobStateName(job.state)
-                                                                   : job.outcome)
-                             << '\n';
+      context->console.Words("job " + std::to_string(ToInt(job.id)) + " in queue " + job.queue +
+                             ": " +
+                             (job.state == JobState::kScheduled ? "scheduled again"
+                              : job.outcome.empty() ? std::string(JobStateName(job.state))
+                                                    : job.outcome));
     }
   }
 

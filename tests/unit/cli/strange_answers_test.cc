@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "protocol/job_json.h"
+#include "protocol/stats_json.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 namespace delayd::cli {
@@ -88,6 +89,38 @@ TEST(StrangeAnswersTest, OfAChangeWhoseAnswerIsNotUnderstoodNobodyKnowsWhetherIt
   EXPECT_THAT(said({"cancel", "5"}, "<html>"), warns);
   EXPECT_THAT(said({"cancel", "5"}, "{}"), warns);
   EXPECT_THAT(said({"show", "5"}, "<html>"), Not(warns));
+}
+
+// Any program may answer in the place of one that is away.
+TEST(StrangeAnswersTest, NoAnswerObeysAServerThatWritesControls) {
+  JobView job = SomeJob();
+  job.queue = "q\x1b[2J";
+  job.state = JobState::kFinished;
+  job.outcome = "acked\x1b[2J";
+  const std::vector<std::vector<std::string>> of_job = {{"cancel", "1"},
+                                                        {"reschedule", "1", "--in", "1s"},
+                                                        {"touch", "1"},
+                                                        {"kick", "1"},
+                                                        {"run", "1"},
+                                                        {"show", "1"},
+                                                        {"wait", "1"},
+                                                        {"ack", "1-1-1"}};
+  for (const std::vector<std::string>& args : of_job) {
+    const Outcome outcome =
+        Ctl(args, {.daemon = [&](const Request&) { return Ok(protocol::JobToJson(job)); }});
+    EXPECT_EQ(outcome.code, 0) << args.front() << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("q\\x1b[2J")) << args.front();
+    EXPECT_THAT(outcome.out, Not(HasSubstr("\x1b"))) << args.front();
+  }
+  const protocol::QueueCounts queue{.name = job.queue};
+  const std::vector<std::vector<std::string>> of_queue = {
+      {"pause", "q"}, {"resume", "q"}, {"queues", "q"}, {"queues", "q", "-q"}};
+  for (const std::vector<std::string>& args : of_queue) {
+    const Outcome outcome =
+        Ctl(args, {.daemon = [&](const Request&) { return Ok(protocol::QueueToJson(queue)); }});
+    EXPECT_THAT(outcome.out, HasSubstr("q\\x1b[2J")) << args.front();
+    EXPECT_THAT(outcome.out, Not(HasSubstr("\x1b"))) << args.front();
+  }
 }
 
 // Each would take its time.
