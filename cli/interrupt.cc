@@ -28,6 +28,12 @@ void Note(int /*signal*/) {
 
 }  // namespace
 
+bool IsIgnored(int signal) {
+  struct sigaction action {};
+
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 InterruptGuard::InterruptGuard() {
   event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   DELAYD_CHECK(event_fd >= 0);
@@ -37,7 +43,7 @@ InterruptGuard::InterruptGuard() {
 
   action.sa_handler = Note;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &action, &old_interrupt_);
+  sigaction(SIGINT, IsIgnored(SIGINT) ? nullptr : &action, &old_interrupt_);
   sigaction(SIGTERM, &action, &old_terminate_);
 }
 

@@ -1,5 +1,5 @@
 // cli/interrupt.h — SIGINT and SIGTERM for a verb that shuts down cleanly: the first is noted and
-// ends every wait here, the second ends the process at once.
+// ends every wait here, the second ends the process at once. An ignored SIGINT stays ignored.
 //
 // Errors:  kUnavailable "interrupted".
 // Threads: one guard at a time; the handler may run in any thread.
@@ -16,6 +16,10 @@ namespace delayd::cli {
 
 // How long an interrupted command still waits for an answer, if its request can safely be repeated.
 inline constexpr Millis kTimeToAnswer{2000};
+
+// Whether we were started with the signal ignored: SIGHUP by nohup, SIGINT by a shell without job
+// control for what it runs in the background. Ctrl-C is meant for the others then.
+bool IsIgnored(int signal);
 
 class InterruptGuard {
  public:

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/check.h"
+#include "cli/interrupt.h"
 #include "cli/job_handler.h"
 
 #include <sys/eventfd.h>
@@ -20,14 +21,12 @@ SignalRelay::SignalRelay(Worker* worker) : done_fd_(eventfd(0, EFD_CLOEXEC)) {
   DELAYD_CHECK(done_fd_ >= 0);
   sigset_t wanted;
   sigemptyset(&wanted);
-  sigaddset(&wanted, SIGINT);
   sigaddset(&wanted, SIGTERM);
-
-  // A terminal that closes must not leave handlers behind. Under nohup SIGHUP stays ignored.
-  struct sigaction hangup {};
-
-  if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) {
-    sigaddset(&wanted, SIGHUP);
+  // A terminal that closes must not leave handlers behind.
+  for (const int signal : {SIGINT, SIGHUP}) {
+    if (!IsIgnored(signal)) {
+      sigaddset(&wanted, signal);
+    }
   }
   // Before any thread is started, so that all threads inherit the mask.
   pthread_sigmask(SIG_BLOCK, &wanted, &old_mask_);

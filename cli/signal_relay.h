@@ -1,5 +1,5 @@
 // cli/signal_relay.h — blocks SIGINT, SIGTERM and SIGHUP in all threads and turns each into a Stop
-// of the worker.
+// of the worker. SIGINT and SIGHUP stay ignored where they are.
 //
 // Errors:  kResourceExhausted when no thread can be started to wait for them.
 // Threads: one owner; create it before the threads that must not be interrupted.

@@ -74,10 +74,19 @@ Process::Process(const ProcessOptions& options) {
       &actions, 1, stdout_path_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   posix_spawn_file_actions_addopen(
       &actions, 2, stderr_path_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  // A shell without job control starts what it runs in the background with this signal ignored.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t interrupt;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setsigdefault(&attributes, &interrupt);
   std::vector<std::string> argv = options.argv;
   std::vector<std::string> env = Environment(options.env);
   const int spawned = ::posix_spawnp(
-      &pid_, argv[0].c_str(), &actions, nullptr, Pointers(&argv).data(), Pointers(&env).data());
+      &pid_, argv[0].c_str(), &actions, &attributes, Pointers(&argv).data(), Pointers(&env).data());
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (spawned != 0) {
     std::fprintf(stderr, "cannot start %s: %s\n", options.argv[0].c_str(), std::strerror(spawned));

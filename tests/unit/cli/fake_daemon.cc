@@ -1,5 +1,7 @@
 #include "tests/unit/cli/fake_daemon.h"
 
+#include <signal.h>
+
 #include <memory>
 #include <sstream>
 #include <utility>
@@ -78,6 +80,7 @@ FakeDaemon::Function WhereNothingMoves(FakeDaemon::Function jobs) {
 }
 
 Outcome Ctl(const std::vector<std::string>& args, CtlOptions options) {
+  signal(SIGINT, options.ignores_interrupt ? SIG_IGN : SIG_DFL);
   Outcome outcome;
   std::ostringstream out;
   std::ostringstream err;

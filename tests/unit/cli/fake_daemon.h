@@ -75,8 +75,9 @@ struct CtlOptions {
   std::string environment_token_file = {};
   cctz::time_zone zone = cctz::utc_time_zone();
   std::string unknown_zone = {};
-  Millis call_takes{0};    // not with work, whose threads call at once
-  Millis daemon_ahead{0};  // of this clock; its answers are dated so
+  Millis call_takes{0};            // not with work, whose threads call at once
+  Millis daemon_ahead{0};          // of this clock; its answers are dated so
+  bool ignores_interrupt = false;  // SIGINT, as started by a shell without job control
 };
 
 // A verb that watches is never done by itself: its daemon refuses it, for good.

@@ -187,6 +187,17 @@ TEST(ImportVerbTest, AnInterruptSaysWhereToResume) {
   EXPECT_THAT(outcome.err, HasSubstr("interrupted; the lines up to 2 are enqueued"));
 }
 
+TEST(ImportVerbTest, AnInterruptThatIsIgnoredEndsNothing) {
+  const auto interrupted = [](const Request& request) {
+    raise(SIGINT);
+    return Accept(request);
+  };
+  const Outcome outcome = Ctl({"import", "--batch", "2"},
+                              {.daemon = interrupted, .input = kThree, .ignores_interrupt = true});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.requests.size(), 2U);
+}
+
 TEST(ImportVerbTest, AnInterruptLeavesNoEnqueuedJobUntold) {
   std::string lines;
   for (int i = 0; i < 20; ++i) {

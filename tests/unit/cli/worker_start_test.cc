@@ -1,4 +1,6 @@
 // Jobs that could not be brought to their handler: they did nothing wrong.
+#include <signal.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +13,7 @@
 
 #include "cli/exec_handler.h"
 #include "cli/exit_code.h"
+#include "cli/signal_relay.h"
 #include "cli/webhook_handler.h"
 #include "cli/worker.h"
 #include "tests/support/no_threads.h"
@@ -74,6 +77,21 @@ class WorkerStartTest : public WorkerScene {
   std::vector<BootTime> times_;
   SystemClock clock_;
 };
+
+TEST_F(WorkerStartTest, WhatWasIgnoredAtTheStartStopsNoWorker) {
+  Worker worker(&context_, {.queue = "orders"});
+  for (const int signal_number : {SIGINT, SIGHUP}) {
+    for (const bool ignored : {false, true}) {
+      const auto before = signal(signal_number, ignored ? SIG_IGN : SIG_DFL);
+      const SignalRelay relay(&worker);
+      sigset_t taken;
+      pthread_sigmask(SIG_SETMASK, nullptr, &taken);
+      EXPECT_EQ(sigismember(&taken, signal_number), ignored ? 0 : 1) << signal_number;
+      EXPECT_EQ(sigismember(&taken, SIGTERM), 1);
+      signal(signal_number, before);
+    }
+  }
+}
 
 class NoMemory final : public JobHandler {
  public:
