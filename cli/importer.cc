@@ -98,7 +98,15 @@ Status Importer::StartBatch() {
 Status Importer::Settle() {
   const Batch lines = std::move(under_way_.front());
   under_way_.pop_front();
-  return Conclude(lines, sender_.Take());
+  BatchSender::Answer answer = sender_.Take();
+  if (sent_before_wait_ > 0) {
+    --sent_before_wait_;
+    // What was waited for has met this batch too, which is no news.
+    if (MayGoWellLater(answer.status()) && hooks_.sleep(Millis(0)).ok()) {
+      answer = sender_.SendNow(BodyOf(lines), lines.size());
+    }
+  }
+  return Conclude(lines, std::move(answer));
 }
 
 Status Importer::SettleAll() {
@@ -162,6 +170,7 @@ Status Importer::Retry(const std::vector<Line>& lines, const Status& why) {
             protocol::WithoutWarning(why) +
                 (lost ? "; every line has a key, so it is safe to send them again" : "")));
     if (again) {
+      sent_before_wait_ = under_way_.size();
       return OkStatus();
     }
   }

@@ -110,6 +110,7 @@ class Importer {
 
   BatchSender sender_;
   std::deque<Batch> under_way_;
+  size_t sent_before_wait_ = 0;  // of those under way: sent before the last wait was over
   ImportOptions options_;
   Hooks hooks_;
   Patience patience_;

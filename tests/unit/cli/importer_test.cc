@@ -1,5 +1,7 @@
 #include "cli/importer.h"
 
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -344,22 +346,25 @@ class OverlapTest : public ImporterTest {
                  ? Accept(request)
                  : Problem(AlreadyExists("the key is taken", "key_conflict"));
     });
-    std::vector<Api*> lanes;
-    for (int i = 0; i < 3; ++i) {
-      apis_.push_back(std::make_unique<Api>(daemon_->Connect(), Millis(1000)));
-      lanes.push_back(apis_.back().get());
-    }
+    ConnectLanes();
     hooks_.acknowledged = [this](uint64_t line, const protocol::EnqueuedJob&) {
       acknowledged_.push_back(line);
       return OkStatus();
     };
     hooks_.batch_done = [] { return OkStatus(); };
     hooks_.bad_line = [this](const Status& status) { bad_.push_back(status.message()); };
-    lanes_ = lanes;
   }
 
   // Batches may be under way still, on the lanes.
   ~OverlapTest() override { importer_.reset(); }
+
+  void ConnectLanes() {
+    lanes_.clear();
+    for (int i = 0; i < 3; ++i) {
+      apis_.push_back(std::make_unique<Api>(daemon_->Connect(), Millis(1000)));
+      lanes_.push_back(apis_.back().get());
+    }
+  }
 
   void Make(bool keep_going) {
     importer_ = std::make_unique<Importer>(
@@ -370,6 +375,21 @@ class OverlapTest : public ImporterTest {
   std::vector<Api*> lanes_;
   Importer::Hooks hooks_;
 };
+
+TEST_F(OverlapTest, AnAbsentDaemonIsToldOfOnceForAllThatWasUnderWay) {
+  std::set<std::string> met;
+  Start([&met](const Request& request) {
+    return met.insert(request.body).second ? Answer(Unavailable("nobody there", "unreachable"))
+                                           : Accept(request);
+  });
+  hooks_.sleep = [](Millis) { return OkStatus(); };
+  hooks_.say = [this](const std::string& words) { said_.push_back(words); };
+  ConnectLanes();
+  Make(/*keep_going=*/false);
+  EXPECT_TRUE(Feed({R"({"key":"k1"})", R"({"key":"k2"})", R"({"key":"k3"})"}).ok());
+  EXPECT_THAT(acknowledged_, ElementsAre(1, 2, 3));
+  EXPECT_THAT(said_, ElementsAre("nobody there; trying for 30s"));
+}
 
 const std::vector<std::string> kOneRefused = {R"({"key":"k1"})",
                                               R"({"key":"k2"})",
