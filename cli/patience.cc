@@ -35,13 +35,13 @@ StatusOr<bool> Patience::Wait(const Status& why, const std::string& words) {
   if (tries_ == 0) {
     give_up_ = now + retry_for_;
   }
+  if (now >= give_up_) {
+    return false;
+  }
   // A full quota is reported once: thousands of jobs may each have to wait a little for it.
   if (tries_ == 0 && !(full && room_told_)) {
     room_told_ = room_told_ || full;
     say_(words + "; trying for " + RoughDuration(retry_for_));
-  }
-  if (now >= give_up_) {
-    return false;
   }
   const Millis pause = full ? kRoomEvery : Backoff(tries_, kRetryEveryMax);
   ++tries_;

@@ -107,6 +107,8 @@ TEST(ImportVerbTest, WithJsonStderrHasTheProblemAlone) {
       Ctl({"import", "-o", "jsonl", "--retry-for", "0"}, {.daemon = nobody, .input = kThree});
   EXPECT_EQ(away.code, 5);
   EXPECT_THAT(away.err, MatchesRegex("\\{\"type\"[^\n]*nobody there[^\n]*\n"));
+  EXPECT_THAT(Ctl({"import", "--retry-for", "0"}, {.daemon = nobody, .input = kThree}).err,
+              ::testing::Not(HasSubstr("trying")));
 }
 
 TEST(ImportVerbTest, ABadLineSaysHowToResume) {
