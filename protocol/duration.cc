@@ -21,8 +21,9 @@ constexpr int64_t kHour = 60 * kMinute;
 constexpr int64_t kDay = 24 * kHour;
 constexpr int64_t kWeek = 7 * kDay;
 
-// Keeps the arithmetic within 64 bits: a week, the longest unit, has fewer than 10^9 milliseconds.
-constexpr size_t kFractionDigitsMax = 9;
+// No whole number of milliseconds needs more: a week is 2^10 of them times an odd number, and no
+// unit has more twos. Of a week, the longest unit, so many digits still fit into 64 bits.
+constexpr size_t kFractionDigitsMax = 10;
 
 constexpr std::array<Unit, 8> kUnits = {{{"w", kWeek},
                                          {"d", kDay},
