@@ -145,7 +145,7 @@ Status SocketClient::Explain(const Status& status, bool harmless, Millis timeout
     return harmless ? status
                     : Unknown(status.message() + std::string(kMayBeDone), "invalid_response");
   }
-  if (status.reason() != "connection_lost" && !timed_out) {
+  if (harmless && status.reason() != "connection_lost" && !timed_out) {
     return status;
   }
   const std::string at = "delayd at " + address_.text + ": " + what;

@@ -3,12 +3,18 @@
 #include <unistd.h>
 
 #include <future>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "protocol/tls.h"
+#include "tests/support/certificate.h"
+#include "tests/support/temp_dir.h"
 #include "tests/unit/protocol/scripted_server.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/eventfd.h>
 
 namespace delayd::protocol {
@@ -243,6 +249,68 @@ TEST(ClientTest, WhatIsNoHttpMayHaveChangedSomething) {
   EXPECT_EQ(response.status().code(), StatusCode::kUnknown);
   EXPECT_EQ(response.status().reason(), "invalid_response");
   EXPECT_THAT(response.status().message(), HasSubstr(kMayBeDone));
+}
+
+// A server on loopback that hears one request over TLS, and answers what is none.
+class BrokenTlsServer {
+ public:
+  explicit BrokenTlsServer(const test::CertificateFiles& files)
+      : channel_(TlsContext::ForServer(files.certificate, files.key).value()) {
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof name;
+    auto* const address = reinterpret_cast<sockaddr*>(&name);
+    DELAYD_CHECK(bind(listener_, address, size) == 0 && listen(listener_, 1) == 0);
+    DELAYD_CHECK(getsockname(listener_, address, &size) == 0);
+    port_ = ntohs(name.sin_port);
+    thread_ = std::thread([this] { Serve(); });
+  }
+
+  ~BrokenTlsServer() {
+    thread_.join();
+    close(listener_);
+  }
+
+  BrokenTlsServer(const BrokenTlsServer&) = delete;
+  BrokenTlsServer& operator=(const BrokenTlsServer&) = delete;
+
+  std::string address() const { return "https://127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  void Serve() {
+    const int fd = accept(listener_, nullptr, nullptr);
+    std::string heard;
+    char buffer[4096];
+    while (heard.find("\r\n\r\n") == std::string::npos) {
+      const ssize_t count = read(fd, buffer, sizeof buffer);
+      DELAYD_CHECK(count > 0);
+      DELAYD_CHECK(channel_.Receive({buffer, static_cast<size_t>(count)}, &heard).ok());
+      ScriptedServer::Write(fd, std::string(channel_.output()));
+      channel_.Sent(channel_.output().size());
+    }
+    ScriptedServer::Write(fd, "HTTP/1.1 500 Oops\r\n\r\n");
+    ScriptedServer::AwaitEnd(fd);
+    close(fd);
+  }
+
+  TlsChannel channel_;
+  const int listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  uint16_t port_ = 0;
+  std::thread thread_;
+};
+
+TEST(ClientTest, AConnectionWhoseTlsBreaksBehindAChangeMayHaveChangedSomething) {
+  const test::TempDir dir;
+  const test::CertificateFiles files = test::MakeCertificate(dir.path(), "server");
+  for (const auto& [method, code] :
+       {std::pair("POST", StatusCode::kUnknown), std::pair("GET", StatusCode::kUnavailable)}) {
+    const BrokenTlsServer server(files);
+    const auto client = std::move(Client::Create(server.address(), files.certificate)).value();
+    const Status status = client->Call(method, "/v1/jobs", "", "", kLong).status();
+    EXPECT_EQ(status.code(), code) << method << ": " << status.message();
+    EXPECT_EQ(status.message().find(kMayBeDone) != std::string::npos, code == StatusCode::kUnknown);
+  }
 }
 
 TEST(ClientTest, NobodyThereIsUnreachableWithTheCure) {
