@@ -104,7 +104,7 @@ class ConfigVerb final : public Verb {
     const std::string file = file_.value_or("/etc/delayd/delayd.yaml");
     DELAYD_ASSIGN_OR_RETURN(const ConfigVerdict verdict, CheckDaemonConfig(file));
     const Globals& globals = context->globals;
-    if (!globals.quiet && globals.output != OutputFormat::kTable) {
+    if (globals.output != OutputFormat::kTable) {
       protocol::JsonObjectWriter writer;
       writer.String("file", file);
       writer.Bool("valid", verdict.valid);

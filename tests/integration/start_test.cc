@@ -145,7 +145,7 @@ TEST(StartTest, AConfigCheckRefusesWhatTheStartRefuses) {
   EXPECT_EQ(plain.err, "");
   EXPECT_THAT(plain.out, HasSubstr("is valid"));
   EXPECT_EQ(daemon.CtlOk({"config", "check", path, "-q"}), "");
-  EXPECT_EQ(daemon.CtlOk({"config", "check", path, "-o", "json"}),
+  EXPECT_EQ(daemon.CtlOk({"config", "check", path, "-q", "-o", "json"}),
             "{\"file\":\"" + path + "\",\"valid\":true,\"remarks\":[]}");
   const std::string tokens = daemon.Write("tokens", "read 0123456789abcdef0123456789abcdef\n");
   daemon.Write("delayd.yaml", "access: { token_file: " + tokens + " }\n");
