@@ -313,6 +313,22 @@ TEST(ClientTest, AConnectionWhoseTlsBreaksBehindAChangeMayHaveChangedSomething) 
   }
 }
 
+// A worker has a thousand.
+TEST(ClientTest, ClientsOfOneAuthorityReadItOnce) {
+  const test::TempDir dir;
+  const test::CertificateFiles files = test::MakeCertificate(dir.path(), "server");
+  const auto client = [&files] {
+    return Client::Create("https://127.0.0.1:11380", files.certificate);
+  };
+  {
+    const auto first = client();
+    ASSERT_TRUE(first.ok());
+    unlink(files.certificate.c_str());
+    EXPECT_TRUE(client().ok());
+  }
+  EXPECT_FALSE(client().ok()) << "nobody has it any more";
+}
+
 TEST(ClientTest, NobodyThereIsUnreachableWithTheCure) {
   const auto client = std::move(Client::Create("unix:/nonexistent/d.sock")).value();
   const Status status = client->Call("GET", "/", "", "", kLong).status();
