@@ -56,6 +56,11 @@ std::string CannotReach(const ServerAddress& address) {
 Status Unreachable(const ServerAddress& address, int error) {
   const std::string who = CannotReach(address);
   if (error == EACCES || error == EPERM) {
+    if (address.path.empty()) {
+      return PermissionDenied(who +
+                              "a rule of this machine forbids it; look at its firewall, and "
+                              "at IPAddressDeny= of a service");
+    }
     const std::string group = SocketGroup(address.path);
     const std::string cure =
         group.empty() ? "run this as a user who may use the socket and its directory, or with sudo"

@@ -10,12 +10,14 @@
 
 #include "protocol/tls.h"
 #include "tests/support/certificate.h"
+#include "tests/support/refused_call.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/protocol/scripted_server.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 
 namespace delayd::protocol {
 namespace {
@@ -327,6 +329,23 @@ TEST(ClientTest, ClientsOfOneAuthorityReadItOnce) {
     EXPECT_TRUE(client().ok());
   }
   EXPECT_FALSE(client().ok()) << "nobody has it any more";
+}
+
+TEST(ClientTest, ARuleThatForbidsTheNetworkIsNotTakenForTheRightsOfASocket) {
+  Status status;
+  bool refuses = false;
+  std::thread([&] {
+    refuses = test::RefuseCall(SYS_connect, EPERM);
+    status = std::move(Client::Create("http://127.0.0.1:1"))
+                 .value()
+                 ->Call("GET", "/", "", "", kLong)
+                 .status();
+  }).join();
+  if (!refuses) {
+    GTEST_SKIP() << "nobody may filter here";
+  }
+  EXPECT_EQ(status.code(), StatusCode::kPermissionDenied);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("firewall"), Not(HasSubstr("socket"))));
 }
 
 TEST(ClientTest, NobodyThereIsUnreachableWithTheCure) {
