@@ -57,7 +57,8 @@ class Importer {
     // Not OK ends the wait and the import.
     std::function<Status(Millis)> sleep;
     std::function<void(const Status&)> bad_line;
-    std::function<void(const std::string&)> say;
+    // What is waited for.
+    std::function<void(const Status&)> warn;
     // Called for each job once it is acknowledged; an error ends the import.
     std::function<Status(uint64_t line, const protocol::EnqueuedJob& job)> acknowledged;
     // Called after each batch of acknowledged jobs.
@@ -69,7 +70,7 @@ class Importer {
       : sender_(std::move(lanes)),
         options_(options),
         hooks_(std::move(hooks)),
-        patience_(clock, options.retry_for, hooks_.sleep, hooks_.say) {
+        patience_(clock, options.retry_for, hooks_.sleep, hooks_.warn) {
     counts_.settled_line = options.skip;
   }
 

@@ -41,7 +41,7 @@ StatusOr<bool> Patience::Wait(const Status& why, const std::string& words) {
   // A full quota is reported once: thousands of jobs may each have to wait a little for it.
   if (tries_ == 0 && !(full && room_told_)) {
     room_told_ = room_told_ || full;
-    say_(words + "; trying for " + RoughDuration(retry_for_));
+    warn_(why.WithMessage(words + "; trying for " + RoughDuration(retry_for_)));
   }
   const Millis pause = full ? kRoomEvery : Backoff(tries_, kRetryEveryMax);
   ++tries_;

@@ -31,12 +31,12 @@ bool MayGoWellLater(const Status& status);
 
 class Patience {
  public:
-  // An error of `sleep` ends the wait and is returned.
+  // An error of `sleep` ends the wait and is returned. `warn` is told what is waited for.
   Patience(const Clock* clock,
            Millis retry_for,
            std::function<Status(Millis)> sleep,
-           std::function<void(const std::string&)> say)
-      : clock_(clock), retry_for_(retry_for), sleep_(std::move(sleep)), say_(std::move(say)) {}
+           std::function<void(const Status&)> warn)
+      : clock_(clock), retry_for_(retry_for), sleep_(std::move(sleep)), warn_(std::move(warn)) {}
 
   // A request succeeded: the next wait starts afresh.
   void Reset() { tries_ = 0; }
@@ -48,7 +48,7 @@ class Patience {
   const Clock* clock_;
   Millis retry_for_;
   std::function<Status(Millis)> sleep_;
-  std::function<void(const std::string&)> say_;
+  std::function<void(const Status&)> warn_;
   int tries_ = 0;
   BootTime give_up_{};
   bool room_told_ = false;

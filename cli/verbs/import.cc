@@ -223,9 +223,9 @@ class ImportVerb final : public Verb {
       progress->Clear();
       context->console.Error(status);
     };
-    hooks.say = [context, progress](const std::string& words) {
+    hooks.warn = [context, progress](const Status& status) {
       progress->Clear();
-      context->console.Say(words);
+      context->console.Warn(status);
     };
     hooks.acknowledged = [this, context](uint64_t line, const protocol::EnqueuedJob& job) {
       if (context->globals.quiet) {

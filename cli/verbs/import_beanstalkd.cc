@@ -108,13 +108,11 @@ StatusOr<ExitCode> ImportFromBeanstalkd(const std::string& address,
   source->HurryWhen(InterruptGuard::fd());
   // Giving up is safe: the jobs have keys and are still at the source.
   api->GiveUpWhen(InterruptGuard::fd(), kTimeToAnswer);
-  Patience patience(&context->clock,
-                    retry_for,
-                    InterruptGuard::Nap,
-                    [context, &progress](const std::string& words) {
-                      progress.Clear();
-                      context->console.Say(words);
-                    });
+  Patience patience(
+      &context->clock, retry_for, InterruptGuard::Nap, [context, &progress](const Status& status) {
+        progress.Clear();
+        context->console.Warn(status);
+      });
   BeanstalkdImport import(
       source.get(),
       api.get(),

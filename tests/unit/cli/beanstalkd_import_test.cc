@@ -106,7 +106,7 @@ BrokenOff ImportFrom(const FakeSource& source, FakeDaemon::Function answer = Acc
       &api,
       [](const BeanstalkdImport::Counts&) { return OkStatus(); },
       Patience(
-          &clock, Millis(0), [](Millis) { return OkStatus(); }, [](const std::string&) {}));
+          &clock, Millis(0), [](Millis) { return OkStatus(); }, [](const Status&) {}));
   const Status status = import.Run();
   return {status, import.counts(), daemon.requests()};
 }

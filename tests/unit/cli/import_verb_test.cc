@@ -107,6 +107,16 @@ TEST(ImportVerbTest, WithJsonStderrHasTheProblemAlone) {
       Ctl({"import", "-o", "jsonl", "--retry-for", "0"}, {.daemon = nobody, .input = kThree});
   EXPECT_EQ(away.code, 5);
   EXPECT_THAT(away.err, MatchesRegex("\\{\"type\"[^\n]*nobody there[^\n]*\n"));
+  bool first = true;
+  const Outcome waits =
+      Ctl({"import", "-o", "json"},
+          {.daemon =
+               [&](const Request& request) {
+                 return std::exchange(first, false) ? nobody(request) : Accept(request);
+               },
+           .input = kThree});
+  EXPECT_EQ(waits.code, 0);
+  EXPECT_THAT(waits.err, MatchesRegex("\\{\"type\"[^\n]*nobody there; trying for 30s\"\\}\n"));
   EXPECT_THAT(Ctl({"import", "--retry-for", "0"}, {.daemon = nobody, .input = kThree}).err,
               ::testing::Not(HasSubstr("trying")));
 }

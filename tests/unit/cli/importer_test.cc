@@ -31,7 +31,7 @@ class ImporterTest : public ::testing::Test {
       return OkStatus();
     };
     hooks.bad_line = [this](const Status& status) { bad_.push_back(status.message()); };
-    hooks.say = [this](const std::string& words) { said_.push_back(words); };
+    hooks.warn = [this](const Status& status) { said_.push_back(status.message()); };
     hooks.acknowledged = [this](uint64_t line, const protocol::EnqueuedJob&) {
       acknowledged_.push_back(line);
       return acknowledged_result_;
@@ -383,7 +383,7 @@ TEST_F(OverlapTest, AnAbsentDaemonIsToldOfOnceForAllThatWasUnderWay) {
                                            : Accept(request);
   });
   hooks_.sleep = [](Millis) { return OkStatus(); };
-  hooks_.say = [this](const std::string& words) { said_.push_back(words); };
+  hooks_.warn = [this](const Status& status) { said_.push_back(status.message()); };
   ConnectLanes();
   Make(/*keep_going=*/false);
   EXPECT_TRUE(Feed({R"({"key":"k1"})", R"({"key":"k2"})", R"({"key":"k3"})"}).ok());
