@@ -18,8 +18,9 @@
 
 namespace delayd::cli {
 
-// The largest payload in base64, with room for the other members.
-inline constexpr size_t kLineBytesMax = limits::kPayloadBytesHardMax / 3 * 4 + (size_t{1} << 20);
+// The largest payload as an export may write it, each byte as \u0000, with room for the other
+// members.
+inline constexpr size_t kLineBytesMax = limits::kPayloadBytesHardMax * 6 + (size_t{1} << 20);
 
 class LineReader {
  public:

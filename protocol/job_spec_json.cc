@@ -268,6 +268,14 @@ StatusOr<JobSpec> Parse(std::string_view json, size_t payload_bytes_max, bool ex
   return std::move(draft.spec);
 }
 
+// A string of quotes and controls is longer than in base64, up to six times its bytes, and the
+// daemon's limits promise room for base64. Short texts fit in any form, and people can read them.
+bool IsBestAsText(std::string_view payload) {
+  constexpr size_t kShortBytes = 2048;
+  return IsUtf8(payload) &&
+         (payload.size() <= kShortBytes || JsonString(payload).size() <= payload.size() / 3 * 4);
+}
+
 void WritePast(const JobPast& past, JsonObjectWriter* writer) {
   if (past.created.has_value()) {
     writer->String("created", FormatUtc(*past.created));
@@ -359,7 +367,7 @@ std::string JobSpecToJson(const JobSpec& spec) {
   if (spec.past != nullptr) {
     WritePast(*spec.past, &writer);
   }
-  if (IsUtf8(spec.payload)) {
+  if (IsBestAsText(spec.payload)) {
     writer.String("payload", spec.payload);
   } else {
     writer.String("payload_base64", EncodeBase64(spec.payload));

@@ -136,6 +136,19 @@ TEST(JobSpecJsonTest, ATextThatCanHoldNoPayloadWithinTheLimitIsNotRead) {
   EXPECT_THAT(status.message(), HasSubstr("with a payload within the limit of 1000B"));
 }
 
+// limits.request_body has room for the largest payload in base64, and for no more.
+TEST(JobSpecJsonTest, NoLongPayloadIsLongerThanInBase64) {
+  constexpr size_t kBytes = size_t{1} << 20;
+  for (const char byte : {'\0', '"', 'x'}) {
+    JobSpec spec;
+    spec.payload = std::string(kBytes, byte);
+    const std::string json = JobSpecToJson(spec);
+    EXPECT_LE(json.size(), kBytes / 3 * 4 + 100) << static_cast<int>(byte);
+    EXPECT_EQ(json.find("base64") == std::string::npos, byte == 'x');
+    EXPECT_EQ(ParseJobSpec(json, kBytes)->payload, spec.payload);
+  }
+}
+
 TEST(JobSpecJsonTest, AnySpecReadsBack) {
   std::mt19937_64 random = SeededRandom();
   for (int i = 0; i < 2000; ++i) {
