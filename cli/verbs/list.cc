@@ -97,7 +97,7 @@ class ListVerb final : public Verb {
     const OutputFormat output = context->globals.output;
     if (!limit_.has_value() && (ids || output == OutputFormat::kJsonl)) {
       context->console.Error(MoreThan(limits::kListLimitDefault, "are listed"));
-    } else if (context->console.traits().err_is_terminal) {
+    } else if (!limit_.has_value() || context->console.traits().err_is_terminal) {
       context->console.Say("there are more; give --limit N or --all");
     }
   }

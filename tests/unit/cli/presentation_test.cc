@@ -111,6 +111,8 @@ TEST(PresentationTest, ThatAListIsCutIsToldToProgramsToo) {
             "delayctl: there are more jobs, and only the first 100 are listed; give --limit N or "
             "--all, or a filter\n");
   EXPECT_THAT(told({"-o", "jsonl"}), AllOf(StartsWith("{\"type\""), HasSubstr("first 100 are")));
+  EXPECT_EQ(told({}), "there are more; give --limit N or --all\n");
+  EXPECT_EQ(told({"--limit", "100"}), "");
   EXPECT_EQ(told({"-q", "--limit", "100"}), "");
   EXPECT_EQ(told({"-o", "json"}), "") << "the document has next_cursor";
 }
