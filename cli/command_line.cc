@@ -71,7 +71,8 @@ Status Unexpected(const std::string& word, const std::vector<std::string_view>& 
   return UsageError("unknown option " + Quoted(name) + Suggestion(name, names));
 }
 
-// Refuses "-key order:1" for --key: the parser would take it for -k with the value "ey".
+// Refuses "-key order:1" for --key, which the parser would take for -k with the value "ey", and
+// "-k=order:1", which would have the value "=order:1".
 Status CheckDashes(const std::vector<std::string>& words,
                    const Options& own,
                    const Options& global,
@@ -86,8 +87,15 @@ Status CheckDashes(const std::vector<std::string>& words,
         std::find(names.begin(), names.end(), name) != names.end()) {
       return Unexpected(word, {name});
     }
-    const Option* option = FindOption(own, global, word);
-    value = !value && option != nullptr && word[0] == '-' && !option->metavar.empty();
+    const size_t equals = word.find('=');
+    const Option* option = FindOption(own, global, word.substr(0, equals));
+    const bool takes_value =
+        !value && option != nullptr && word[0] == '-' && !option->metavar.empty();
+    if (takes_value && equals == 2) {
+      return UsageError("the '=' of " + Quoted(word) + " would be a part of the value; write " +
+                        word.substr(0, 2) + " and the value as a word of its own");
+    }
+    value = takes_value && equals == std::string::npos;
   }
   return OkStatus();
 }
