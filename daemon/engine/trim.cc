@@ -133,7 +133,12 @@ Status EngineCore::ForgetFinished(JobId id, std::string_view key, const storage:
   DELAYD_RETURN_IF_ERROR(got);
   const StatusOr<storage::KeyRecord> record = storage::DecodeKeyRecord(client_key, row);
   if (!record.ok()) {
-    incidents_.push_back(record.status());
+    // The error itself names the client's key, which is not for the log.
+    incidents_.push_back(
+        DataLoss("job " + std::to_string(ToInt(id)) +
+                     ": the row of its key is damaged, and is left alone; 'delayctl "
+                     "verify' names it",
+                 "damaged"));
   } else if (record->id == id && record->finished) {
     pending_.Delete(Table::kKeys, client_key);
   }

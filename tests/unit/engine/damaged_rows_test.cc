@@ -481,6 +481,19 @@ TEST(DamagedRowsTest, AKeyThatWasNotTakenAwayFromAFinishedJobStays) {
   EXPECT_EQ(harness.ReasonOf(Show{job.id}), "not_found");
 }
 
+// The log never shows a client's key.
+TEST(DamagedRowsTest, ADamagedKeyIsReportedByItsJob) {
+  EngineHarness harness({.defaults = {.key_retention = 1min}});
+  const JobView job = harness.EnqueueOk(Keyed("secret", 1h));
+  ASSERT_TRUE(harness.Call(Cancel{job.id}).status.ok());
+  Put(&harness, Table::kKeys, storage::ClientKey(QueueId{1}, "secret"), "\x09");
+  harness.Wait(1min + 1s);
+  const std::vector<Status> incidents = harness.engine().TakeIncidents();
+  ASSERT_EQ(incidents.size(), 1U);
+  EXPECT_THAT(incidents[0].message(), ::testing::HasSubstr("job " + std::to_string(ToInt(job.id))));
+  EXPECT_THAT(incidents[0].message(), ::testing::Not(::testing::HasSubstr("secret")));
+}
+
 // Programs before the history kept no end of a finished job's row; it went with its key's.
 TEST(OlderRowsTest, AFinishedJobOfAnOlderProgramIsShownAndForgotten) {
   EngineHarness harness({.defaults = {.key_retention = 1min}});
