@@ -211,9 +211,7 @@ std::variant<Caller, Response> Router::Admit(const Peer& peer,
   };
   if (request.authorization.empty()) {
     // Monitoring may ask for health and readiness without a token.
-    const bool is_for_all =
-        found.number < kRoutes.size() && kRoutes[found.number].role == Role::kNone;
-    if (!peer.known && access.has_tokens() && !is_for_all) {
+    if (!peer.known && access.has_tokens() && !found.is_for_all) {
       return refuse(
           "this address needs a token: 'Authorization: Bearer TOKEN', or delayctl "
           "--token-file");
@@ -253,6 +251,7 @@ FoundRoute Router::Find(const Request& head) {
     if (!Matches(route.path, found.target.segments, &found.captures)) {
       continue;
     }
+    found.is_for_all = route.role == Role::kNone;
     if (route.method == method) {
       found.number = static_cast<size_t>(&route - kRoutes.data());
       return found;

@@ -89,6 +89,7 @@ struct FoundRoute {
   Target target;
   std::vector<std::string> captures;  // the segments that stand where the path has '*'
   std::string allow;                  // the methods of a known path, if this method is not one
+  bool is_for_all = false;            // nobody needs a role, or a token, for this path
 };
 
 class Router {

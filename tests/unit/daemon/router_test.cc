@@ -461,6 +461,17 @@ class RouterAccessTest : public ::testing::Test {
     return *std::move(access);
   }
 
+  // Over TCP it wants a token: 0123456789abcdef.
+  static Access MakeWithToken() {
+    const delayd::test::TempDir directory;
+    const std::string path = directory.Sub("tokens");
+    std::ofstream(path) << "read 0123456789abcdef\n";
+    EXPECT_EQ(::chmod(path.c_str(), 0600), 0);
+    StatusOr<Access> access = Access::Create({.token_file = path});
+    EXPECT_TRUE(access.ok()) << access.status().message();
+    return *std::move(access);
+  }
+
   // The status of a request by a user who is in no list.
   static int StatusFor(Role others, const std::string& method, const std::string& target) {
     const Access access = Make(others);
@@ -516,13 +527,8 @@ TEST_F(RouterAccessTest, ARefusalNamesTheRoleThatIsNeeded) {
 
 // RFC 9110 section 11.4.
 TEST_F(RouterAccessTest, SeveralBlanksMayStandBeforeAToken) {
-  const delayd::test::TempDir directory;
-  const std::string path = directory.Sub("tokens");
-  std::ofstream(path) << "read 0123456789abcdef\n";
-  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
-  StatusOr<Access> access = Access::Create({.token_file = path});
-  ASSERT_TRUE(access.ok()) << access.status().message();
-  const Router router({.service = &test::kPlainReport, .access = &*access});
+  const Access access = MakeWithToken();
+  const Router router({.service = &test::kPlainReport, .access = &access});
   const auto is_known = [&router](std::string_view header) {
     return std::holds_alternative<Caller>(
         router.Admit({}, {.target = "/v1/stats", .authorization = std::string(header)}, {}));
@@ -532,6 +538,26 @@ TEST_F(RouterAccessTest, SeveralBlanksMayStandBeforeAToken) {
   EXPECT_FALSE(is_known("Bearer"));
   EXPECT_FALSE(is_known("Bearer   "));
   EXPECT_FALSE(is_known("Bearer0123456789abcdef"));
+}
+
+TEST_F(RouterAccessTest, WithoutATokenHealthIsAskedForAndAWrongMethodIsToldSo) {
+  const Access access = MakeWithToken();
+  const Router router({.service = &test::kPlainReport, .access = &access});
+  const auto status = [&router](const std::string& method, const std::string& target) {
+    Request request{.method = method, .target = target};
+    const FoundRoute found = Router::Find(request);
+    const auto admitted = router.Admit({}, request, found);
+    if (const auto* refusal = std::get_if<Response>(&admitted)) {
+      return refusal->status;
+    }
+    request.role = std::get<Caller>(admitted).role;
+    return std::get<Response>(router.Route(request, found, kNow)).status;
+  };
+  EXPECT_EQ(status("HEAD", "/readyz"), 200);
+  EXPECT_EQ(status("POST", "/healthz"), 405);
+  EXPECT_EQ(status("GET", "/v1/stats"), 401);
+  EXPECT_EQ(status("POST", "/v1/stats"), 401);
+  EXPECT_EQ(status("GET", "/"), 401);
 }
 
 // As a proxy passes it on that asks for passwords itself.
