@@ -70,11 +70,10 @@ void Connection::Read(std::span<char> buffer) {
     if (!lingering_) {
       session_->Receive({buffer.data(), static_cast<size_t>(got)});
     }
-  } else if (got == 0) {
+  } else if (got == 0 || !WouldBlock(errno)) {
+    // A reset, too, ends the input: who closes with an answer unread sends one.
     input_ended_ = true;
     NoteHangup();
-  } else if (!WouldBlock(errno)) {
-    Fail();
   }
 }
 
@@ -90,7 +89,7 @@ bool Connection::Write() {
     return session_->output().empty();
   }
   if (!WouldBlock(errno)) {
-    Fail();
+    Close();
   }
   return gone_;
 }
@@ -101,7 +100,7 @@ ssize_t Connection::Send(std::string_view output) {
   if (!hung_up_) {
     const ssize_t sent =
         ::send(stream_.native_handle(), output.data(), output.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent >= 0 || errno != EPIPE) {
+    if (sent >= 0 || WouldBlock(errno)) {
       return sent;
     }
     NoteHangup();
@@ -176,11 +175,6 @@ std::optional<BootTime> Connection::deadline() const {
 void Connection::NoteHangup() {
   pollfd state{.fd = stream_.native_handle(), .events = 0, .revents = 0};
   hung_up_ = ::poll(&state, 1, 0) == 1 && (state.revents & POLLHUP) != 0;
-}
-
-void Connection::Fail() {
-  input_ended_ = true;
-  Close();
 }
 
 }  // namespace delayd

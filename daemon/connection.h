@@ -94,7 +94,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Wait(Stream::wait_type what, bool Connection::*armed, const Ready& ready);
   ssize_t Send(std::string_view output);
   void NoteHangup();
-  void Fail();
 
   Stream stream_;
   std::unique_ptr<Session> session_;

@@ -130,6 +130,35 @@ class ServerWentTest : public ServerTest {
     }
     return turn;
   }
+
+  // The client sends a thousand requests and more, and closes when so many are done.
+  void CloseAfter(int done) {
+    std::promise<void> reached;
+    std::promise<void> closed;
+    std::promise<void> enqueued;
+    engine_.on_execute = [&, left = done]() mutable {
+      if (--left == 0) {
+        reached.set_value();
+        closed.get_future().wait();
+      }
+      if (std::holds_alternative<engine::Enqueue>(engine_.asked.back().command)) {
+        enqueued.set_value();
+      }
+    };
+    Start();
+    SocketClient client(path_);
+    std::string requests;
+    for (int i = 0; i < 1000; ++i) {
+      requests += kStats;
+    }
+    client.Send(requests + kLease + kEnqueue);
+    reached.get_future().wait();
+    client.Close();
+    closed.set_value();
+    EXPECT_EQ(enqueued.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+    EXPECT_TRUE(Stop().ok());
+    EXPECT_EQ(TurnOf<engine::Abandon>(), TurnOf<engine::Lease>());
+  }
 };
 
 // Others took all the time that clients have in a turn.
@@ -177,28 +206,12 @@ TEST_F(ServerWentTest, P3AClientThatWentGetsNoJobThoughItSentMoreThanIsTaken) {
 
 // The first answers find nobody; what it wanted to have done stands behind them.
 TEST_F(ServerWentTest, WhatAClientSentBeforeItWentIsRunToTheEnd) {
-  std::promise<void> closed;
-  std::promise<void> enqueued;
-  engine_.on_execute = [&, is_first = true]() mutable {
-    if (std::exchange(is_first, false)) {
-      closed.get_future().wait();
-    }
-    if (std::holds_alternative<engine::Enqueue>(engine_.asked.back().command)) {
-      enqueued.set_value();
-    }
-  };
-  Start();
-  SocketClient client(path_);
-  std::string requests;
-  for (int i = 0; i < 1000; ++i) {
-    requests += kStats;
-  }
-  client.Send(requests + kLease + kEnqueue);
-  client.Close();
-  closed.set_value();
-  EXPECT_EQ(enqueued.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
-  EXPECT_TRUE(Stop().ok());
-  EXPECT_EQ(TurnOf<engine::Abandon>(), TurnOf<engine::Lease>());
+  CloseAfter(1);
+}
+
+// It has read none of the answers that a turn before has sent: its end is a reset.
+TEST_F(ServerWentTest, WhatAClientSentBeforeAResetIsRunToTheEnd) {
+  CloseAfter(300);
 }
 
 class ServerGiveBackTest : public ServerTest {
