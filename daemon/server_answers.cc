@@ -72,7 +72,7 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
   const bool all_sent = connection->Write();
   DELAYD_CRASH_POINT("server/after_send");
   if (connection->hung_up()) {
-    GiveUpLeases(connection.get(), now);  // the write may have told it
+    GiveUpUntold(connection.get(), now);  // the write may have told it
   }
   Session& session = connection->session();
   const bool done = session.finished() && all_sent;

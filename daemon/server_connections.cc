@@ -90,13 +90,22 @@ void Server::Loop::GiveUpLeases(Connection* connection, const Now& now) {
   }
 }
 
+void Server::Loop::QueueGiveBack(const std::vector<LeaseToken>& tokens) {
+  given_back_.insert(given_back_.end(), tokens.begin(), tokens.end());
+  turn_again_ = turn_again_ || !tokens.empty();  // to lease the jobs to clients that wait
+}
+
+// Nobody reads the client's answers: it must not be given a job, and those in answers that have not
+// gone out are given back. They come first, as an empty answer lets those behind it go.
+void Server::Loop::GiveUpUntold(Connection* connection, const Now& now) {
+  QueueGiveBack(connection->session().TakeUntold());
+  GiveUpLeases(connection, now);
+}
+
 // The client has gone, or is finished: its leases are given back.
 void Server::Loop::Leave(Connection* connection, const Now& now) {
-  GiveUpLeases(connection, now);
-  for (const LeaseToken& token : connection->session().Leave()) {
-    given_back_.push_back(token);
-    turn_again_ = true;  // to lease the job to a client that waits
-  }
+  GiveUpUntold(connection, now);
+  QueueGiveBack(connection->session().Leave());
 }
 
 // One connection may have held a hundred thousand jobs. Each one that is given back is a change to

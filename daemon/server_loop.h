@@ -149,6 +149,8 @@ class Server::Loop {
   void Greet();
   bool AwaitsLease(const Connection& connection) const;
   void GiveUpLeases(Connection* connection, const Now& now);
+  void QueueGiveBack(const std::vector<LeaseToken>& tokens);
+  void GiveUpUntold(Connection* connection, const Now& now);
   void EndWaits(const Connection& connection, const Now& now);
   void Leave(Connection* connection, const Now& now);
   void GiveBackSome(const Now& now);

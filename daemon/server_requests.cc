@@ -82,7 +82,7 @@ void Server::Loop::ServeFirstNextTurn(size_t begin, const Now& now) {
     if (connection->gone()) {
       Leave(connection.get(), now);
     } else if (connection->hung_up()) {
-      GiveUpLeases(connection.get(), now);
+      GiveUpUntold(connection.get(), now);
     }
   });
 }
@@ -172,7 +172,7 @@ void Server::Loop::EndInput(Connection* connection, const Now& now) {
     session.InputEnded();
   }
   if (connection->hung_up()) {
-    GiveUpLeases(connection, now);  // before Advance hands a job to nobody
+    GiveUpUntold(connection, now);  // before Advance hands a job to nobody
   }
 }
 

@@ -100,6 +100,8 @@ class TlsSession final : public Session {
 
   std::vector<LeaseToken> Leave() override { return inner_->Leave(); }
 
+  std::vector<LeaseToken> TakeUntold() override { return inner_->TakeUntold(); }
+
   void Refuse(const Status& why) override;
   bool wants_input() const override;
 

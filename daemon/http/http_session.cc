@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace delayd::http {
 namespace {
@@ -134,6 +135,12 @@ std::optional<SessionRequest> HttpSession::Begin(const Now& now) {
 
 void HttpSession::Answer(uint64_t tag, const engine::Reply& reply) {
   Slot* const slot = SlotOf(tag);
+  const auto* const leased = std::get_if<engine::Leased>(&reply.body);
+  if (leased != nullptr && slot != &slots_.front()) {
+    for (const JobView& job : leased->jobs) {
+      slot->leases.push_back(*job.lease_token);
+    }
+  }
   AnswerSlot(slot, Router::Render(slot->form, reply));
 }
 
@@ -176,6 +183,15 @@ void HttpSession::Refuse(const Status& why) {
                                                     : ProblemResponse(why));
     reader_.Drop();
   }
+}
+
+std::vector<LeaseToken> HttpSession::TakeUntold() {
+  std::vector<LeaseToken> untold;
+  for (Slot& slot : slots_) {
+    untold.insert(untold.end(), slot.leases.begin(), slot.leases.end());
+    slot.leases.clear();
+  }
+  return untold;
 }
 
 // Leases may wait for an hour, and a client that leaves meanwhile must not be given their jobs.

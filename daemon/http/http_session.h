@@ -21,6 +21,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/outgoing_bytes.h"
 #include "daemon/http/http_reader.h"
@@ -65,6 +66,7 @@ class HttpSession final : public Session {
   void Stop() override;
   void InputEnded() override;
   void Refuse(const Status& why) override;
+  std::vector<LeaseToken> TakeUntold() override;
 
   bool wants_input() const override;
   bool has_more() const override;
@@ -89,7 +91,8 @@ class HttpSession final : public Session {
     bool answered = false;
     bool large = false;
     bool waits = false;
-    std::string text;  // once answered
+    std::string text;                // once answered
+    std::vector<LeaseToken> leases;  // in `text`, while it waits for an answer before it
   };
 
   bool full() const {

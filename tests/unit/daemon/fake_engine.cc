@@ -23,7 +23,8 @@ void FakeEngine::Execute(engine::RequestId request, engine::Command command, con
     reply.body = engine::StatsView{};
     replies_.push_back(std::move(reply));
   } else if (std::holds_alternative<engine::Lease>(command) && job_ready) {
-    reply.body = engine::Leased{{{.id = JobId{7}, .queue = "q"}}};
+    reply.body =
+        engine::Leased{{{.id = JobId{7}, .queue = "q", .lease_token = LeaseToken{JobId{7}, 1, 1}}}};
     replies_.push_back(std::move(reply));
   } else if (const auto* abandon = std::get_if<engine::Abandon>(&command)) {
     abandoned.push_back(abandon->waiting);

@@ -214,6 +214,24 @@ TEST_F(ServerWentTest, WhatAClientSentBeforeAResetIsRunToTheEnd) {
   CloseAfter(300);
 }
 
+// The answer with the job stands behind that of a request which still waits.
+TEST_F(ServerWentTest, P3AJobThatAClientWasNotToldOfIsGivenBack) {
+  std::promise<void> given_back;
+  engine_.on_execute = [&] {
+    engine_.job_ready = true;
+    if (std::holds_alternative<engine::GiveBack>(engine_.asked.back().command)) {
+      given_back.set_value();
+    }
+  };
+  Start();
+  SocketClient client(path_);
+  client.Send(kLease + kLease);
+  PassATurn();
+  client.Close();
+  EXPECT_EQ(given_back.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_TRUE(Stop().ok());
+}
+
 class ServerGiveBackTest : public ServerTest {
  protected:
   // A client that holds so many jobs comes and goes.
