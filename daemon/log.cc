@@ -32,6 +32,10 @@ constexpr uint64_t kLinesPerSecond = 20;
 // Errors may wait for the reader of the log, for this long in each second altogether.
 constexpr std::chrono::milliseconds kErrorsWait{100};
 
+// A text of a field, as it is written; the rest is left out. No line has more than three of them,
+// so a pipe that is writable takes a line at once (PIPE_BUF).
+constexpr size_t kTextBytesMax = 1000;
+
 // The lines of one message in the current second.
 struct Window {
   std::chrono::steady_clock::time_point begin;
@@ -89,7 +93,12 @@ bool IsJournal() {
 
 void AppendEscaped(std::string* out, std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
+  const size_t end = out->size() + kTextBytesMax;
   for (const char c : text) {
+    if (out->size() >= end) {
+      *out += "...";
+      return;
+    }
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
       *out += '\\';
@@ -133,7 +142,7 @@ void AppendValue(std::string* out, Format format, const Field& field) {
   if (format == Format::kJson || NeedsQuotes(text)) {
     AppendQuoted(out, text);
   } else {
-    *out += text;
+    AppendEscaped(out, text);
   }
 }
 
@@ -160,7 +169,7 @@ std::pair<bool, uint64_t> Admit(State* state, Level level, std::string_view mess
   return {true, std::exchange(window.left_out, 0)};
 }
 
-// A pipe that is writable has room for 4,096 bytes; a line is rarely longer.
+// A pipe that is writable has room for PIPE_BUF bytes, 4,096, and no line is longer.
 bool StderrTakes(int wait_ms) {
   pollfd entry{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   return ::poll(&entry, 1, wait_ms) != 0;

@@ -72,7 +72,8 @@ void Warn(std::string_view message, std::initializer_list<Field> fields = {});
 void Error(std::string_view message, std::initializer_list<Field> fields = {});
 
 // The text after the time: `info message name=value name="two words"`, or the members of a JSON
-// object. Control characters are escaped, so that no value can forge a line.
+// object. Control characters are escaped, so that no value can forge a line, and long texts are
+// cut.
 std::string FormatLine(Format format,
                        Level level,
                        std::string_view message,

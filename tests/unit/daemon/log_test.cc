@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <climits>
 #include <future>
 #include <string>
 
@@ -39,6 +40,19 @@ TEST(LogTest, ALineIsUtf8WhateverAValueIs) {
             "warn m path=/\xc3\xa4\xef\xbf\xbd\xef\xbf\xbd");
   EXPECT_EQ(FormatLine(Format::kJson, Level::kWarn, "m", {{"path", "\xff"}}),
             "{\"level\":\"warn\",\"message\":\"m\",\"path\":\"\xef\xbf\xbd\"}");
+}
+
+// Or a pipe that is writable would not take it at once, and who logs it would wait for the reader.
+TEST(LogTest, ALineIsNoLongerThanAPipeTakesAtOnce) {
+  const std::string controls(5000, '\x01');
+  for (const Format format : {Format::kText, Format::kJson}) {
+    const std::string line =
+        FormatLine(format, Level::kWarn, "m", {{"a", controls}, {"b", controls}, {"c", controls}});
+    EXPECT_LT(line.size(), PIPE_BUF - 100);
+    EXPECT_THAT(line, ::testing::HasSubstr("\\u0001..."));
+  }
+  EXPECT_EQ(FormatLine(Format::kText, Level::kWarn, "m", {{"a", std::string(5000, 'x')}}),
+            "warn m a=" + std::string(1000, 'x') + "...");
 }
 
 size_t LinesWith(const std::string& text, const std::string& part) {
