@@ -75,7 +75,9 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
     GiveUpUntold(connection.get(), now);  // the write may have told it
   }
   Session& session = connection->session();
-  const bool done = session.finished() && all_sent;
+  // Of a client that has hung up, more may be in the socket than the session knows of.
+  const bool is_read = connection->input_ended() || !connection->hung_up();
+  const bool done = session.finished() && all_sent && is_read;
   if (connection->gone() || (done && (connection->input_ended() || stopping_))) {
     Drop(connection, now);
     return false;

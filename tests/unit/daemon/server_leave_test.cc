@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "base/limits.h"
+#include "daemon/beanstalk/session.h"
 #include "tests/unit/daemon/server_fixture.h"
 
 namespace delayd {
@@ -212,6 +213,28 @@ TEST_F(ServerWentTest, WhatAClientSentBeforeItWentIsRunToTheEnd) {
 // It has read none of the answers that a turn before has sent: its end is a reset.
 TEST_F(ServerWentTest, WhatAClientSentBeforeAResetIsRunToTheEnd) {
   CloseAfter(300);
+}
+
+// It waited for a job, and had sent more than is read meanwhile.
+TEST_F(ServerWentTest, WhatAClientSentBehindAWaitIsRunToTheEnd) {
+  beanstalk::Hub hub({});
+  new_session_ = [&hub] { return std::make_unique<beanstalk::BeanstalkSession>(&hub); };
+  std::promise<void> asked;
+  engine_.on_execute = [&] {
+    if (std::holds_alternative<engine::GetStats>(engine_.asked.back().command)) {
+      asked.set_value();
+    }
+  };
+  Start();
+  SocketClient client(path_);
+  std::string commands = "reserve\r\n";
+  while (commands.size() < 3 * beanstalk::BeanstalkSession::kWaitingInputMax) {
+    commands += "use t\r\n";
+  }
+  client.Send(commands + "stats\r\n");
+  client.Close();
+  EXPECT_EQ(asked.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_TRUE(Stop().ok());
 }
 
 // The answer with the job stands behind that of a request which still waits.
