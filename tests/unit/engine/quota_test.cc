@@ -37,6 +37,18 @@ TEST(QuotaTest, AFullQueueTakesNoNewJobUntilOneIsDone) {
   EXPECT_EQ(harness.engine().stats().quota_refusals, 1U);
 }
 
+TEST(QuotaTest, P1ARefusalWaitsForTheJobsThatTakeTheRoom) {
+  for (const std::string_view reason : {"queue_full", "user_full"}) {
+    EngineHarness harness;
+    ASSERT_TRUE(harness.Call(AtMost(reason == "queue_full" ? 1 : 0)).status.ok());
+    harness.Send(By("uid:1", 1));
+    const RequestId refused = harness.Send(By(reason == "queue_full" ? "" : "uid:1", 1));
+    EXPECT_FALSE(harness.HasReply(refused)) << reason;
+    harness.CommitAll();
+    EXPECT_EQ(harness.Take(refused).status.reason(), reason);
+  }
+}
+
 TEST(QuotaTest, DeadJobsTakeRoomAsWell) {
   EngineHarness harness;
   ASSERT_TRUE(harness.Call(AtMost(1)).status.ok());
