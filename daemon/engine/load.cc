@@ -131,6 +131,9 @@ StatusOr<std::vector<QueueId>> EngineCore::LoadCounts() {
       }
     } else if (!counts.ok() || !counts->IsEmpty()) {
       lost.push_back(*queue);
+      if (!counts.ok() || counts->pending > 0) {
+        low_water_mark_.Keep();
+      }
       incidents_.push_back(DataLoss(
           "queue number " + std::to_string(ToInt(*queue)) +
               " is not known, and has jobs; they are left alone. Run 'delayctl verify', and, "
@@ -161,8 +164,8 @@ Status EngineCore::LoadQueues() {
     ApplySettings(queue);
     queue.counts.done.reset();  // unknown until its row is read
   });
-  DELAYD_ASSIGN_OR_RETURN(const std::vector<QueueId> lost, LoadCounts());
-  queues_.CollectFree(lost);
+  DELAYD_ASSIGN_OR_RETURN(std::vector<QueueId> lost, LoadCounts());
+  queues_.CollectFree(std::move(lost));
   queues_.ForEach([&](Queue& queue) { NoteEmpty(queue); });
   newly_empty_ = 0;  // ForgetQueues takes a few in each batch
   return OkStatus();
@@ -177,7 +180,10 @@ Status EngineCore::LoadTimer(const storage::TimerKeyParts& parts,
     return LoadDamaged(parts, read.status());
   }
   const storage::TimerHead& head = *read;
-  DELAYD_RETURN_IF_ERROR(queues_.CheckKnown(head.queue, parts.id));
+  if (const Status known = queues_.CheckKnown(head.queue, parts.id); !known.ok()) {
+    // LoadCounts has told of a lost queue; its jobs are left alone.
+    return queues_.IsLost(head.queue) ? OkStatus() : known;
+  }
   if (jobs_.Find(parts.id)) {
     return OkStatus();  // leased, or due when it came: in memory already
   }

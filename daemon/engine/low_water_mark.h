@@ -39,6 +39,10 @@ class LowWaterMark {
     durable_ = mark;
   }
 
+  // There are jobs of which memory knows nothing, and which must not come to lie below the mark: it
+  // stays where it is.
+  void Keep() { is_kept_ = true; }
+
   // A batch that changes `jobs` jobs is closed: whether it is time to compute the mark again.
   bool IsLookedFor(size_t jobs, size_t jobs_per_mark) {
     jobs_since_ += jobs;
@@ -51,7 +55,7 @@ class LowWaterMark {
 
   // Whether this raises the mark; if so, the batch writes it.
   bool Raise(WallTime mark, uint64_t batch) {
-    if (mark <= decided_) {
+    if (is_kept_ || mark <= decided_) {
       return false;
     }
     decided_ = mark;
@@ -73,6 +77,7 @@ class LowWaterMark {
  private:
   WallTime decided_;
   WallTime durable_;
+  bool is_kept_ = false;
   size_t jobs_since_ = 0;
   std::deque<std::pair<uint64_t, WallTime>> underway_;  // (batch, mark)
 };

@@ -133,12 +133,13 @@ void QueueTable::Written(uint64_t bytes) {
   }
 }
 
-void QueueTable::CollectFree(const std::vector<QueueId>& lost) {
-  if (!lost.empty() && ToInt(lost.back()) >= by_id_.size()) {
-    by_id_.resize(ToInt(lost.back()) + 1);
+void QueueTable::CollectFree(std::vector<QueueId> lost) {
+  lost_ = std::move(lost);
+  if (!lost_.empty() && ToInt(lost_.back()) >= by_id_.size()) {
+    by_id_.resize(ToInt(lost_.back()) + 1);
   }
   for (uint32_t id = 1; id < by_id_.size(); ++id) {
-    if (by_id_[id] == nullptr && !std::binary_search(lost.begin(), lost.end(), QueueId{id})) {
+    if (by_id_[id] == nullptr && !IsLost(QueueId{id})) {
       free_.push_back(QueueId{id});
     }
   }

@@ -7,6 +7,7 @@
 // Cost:    O(1) by id or name, O(log n) per ready job.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -121,6 +122,9 @@ class QueueTable {
 
   bool Has(QueueId id) const { return ToInt(id) < by_id_.size() && by_id_[ToInt(id)] != nullptr; }
 
+  // Whether CollectFree was told that it has jobs but no name any more.
+  bool IsLost(QueueId id) const { return std::ranges::binary_search(lost_, id); }
+
   // Checks the queue id in a row of job `job`: a store that has lost rows may not know the queue.
   Status CheckKnown(QueueId id, JobId job) const;
 
@@ -151,7 +155,7 @@ class QueueTable {
   // At a start: collects the ids below the largest that no queue has, which are given out first;
   // none is resting then. `lost`, in ascending order: ids that have jobs but no name any more. They
   // are never given out.
-  void CollectFree(const std::vector<QueueId>& lost);
+  void CollectFree(std::vector<QueueId> lost);
 
   size_t size() const { return by_name_.size(); }
 
@@ -191,6 +195,7 @@ class QueueTable {
   // Such ids that may not be reused yet, each with the bytes written when it was forgotten; oldest
   // first.
   std::deque<std::pair<QueueId, uint64_t>> resting_;
+  std::vector<QueueId> lost_;  // ascending
   uint64_t written_ = 0;
   Sums sums_;
   boost::unordered_flat_map<std::string, Queue*, StringHash, std::equal_to<>> by_name_;

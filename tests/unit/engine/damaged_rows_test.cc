@@ -71,6 +71,32 @@ TEST(DamagedStartTest, P9TheNumberOfAQueueWhoseNameIsLostIsGivenToNobody) {
   EXPECT_EQ(harness.ReasonOf(Show{job.id}), "damaged");
 }
 
+// Those that a start loads, and those that are loaded later.
+TEST(DamagedStartTest, P9JobsOfAQueueWhoseNameIsLostAreLeftAloneAndTheOthersGoOn) {
+  for (const Millis delay : {Millis(1s), Millis(1h)}) {
+    EngineHarness harness;
+    const JobView left = harness.EnqueueOk(ForQueue("lost", delay));
+    const JobView other = harness.EnqueueOk(In(delay));
+    std::string name;
+    ASSERT_TRUE(harness.store().Get(Table::kQueues, "lost", &name).ok());
+    Erase(&harness, Table::kQueues, "lost");
+    harness.Restart();
+    EXPECT_EQ(harness.engine().TakeIncidents().size(), 1U);
+    harness.Wait(delay + 1ms);
+    ASSERT_TRUE(harness.engine().fatal().ok()) << harness.engine().fatal().message();
+    const std::vector<JobView> leased = harness.LeaseNow(2);
+    ASSERT_EQ(leased.size(), 1U);
+    EXPECT_EQ(leased.front().id, other.id);
+    EXPECT_EQ(harness.ReasonOf(Cancel{left.id}), "damaged");
+    AckAll(&harness, leased);
+    harness.Wait(1h);
+    harness.EnqueueOk(In(0s));  // would carry the low-water mark to now
+    Put(&harness, Table::kQueues, "lost", name);
+    harness.Restart();
+    ASSERT_EQ(harness.LeaseNow(1, "lost").size(), 1U);
+  }
+}
+
 TEST(DamagedStartTest, P9AJobOfAQueueThatIsNotThereIsRefused) {
   for (const uint32_t id : {2U, 4711U}) {
     EngineHarness harness;
