@@ -122,6 +122,9 @@ StatusOr<Body> EngineCore::Do(const Touch& command) {
                                   "reschedule it instead",
                               "no_delay");
   }
+  if (const Status fits = CheckDue(DueAfter{*delay}, now_.wall); !fits.ok()) {
+    return fits.WithContext(DescribeJobRef(command.job));
+  }
   const JobState state = MoveLocated(located, &record, DueAfter{*delay}, {}, Remembered::kNo);
   return BodyOf(ViewOf(record, state));
 }

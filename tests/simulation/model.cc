@@ -365,6 +365,9 @@ void Model::Do(RequestId request, const engine::Touch& command) {
   if (!delay) {
     return Refuse(request, StatusCode::kFailedPrecondition, "no_delay", batch);
   }
+  if (const char* reason = ValidateDue(DueAfter{*delay})) {
+    return Refuse(request, StatusCode::kInvalidArgument, reason, batch);
+  }
   SetDue(&job, DueAfter{*delay});
   job.place = std::max(job.due, mark);
   job.batch = open_batch;

@@ -213,6 +213,21 @@ TEST(TouchTest, GivesADefiniteAnswerWhenItCannot) {
   EXPECT_EQ(harness.ReasonOf(Touch{KeyRef{"default", "other"}}), "not_found");
 }
 
+// As an enqueue with that delay is: no cursor of a list leads to a later row.
+TEST(TouchTest, ADelayThatWouldEndAfter2286IsRefused) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(limits::kDelayMsMax)));
+  const WallTime last = WallFromMillis(limits::kWallMsMax - limits::kDelayMsMax);
+  harness.clock().StepWall(last + Millis(1) - harness.now().wall);
+  const Status refused = harness.Call(Touch{job.id}).status;
+  EXPECT_EQ(refused.reason(), "invalid_delay");
+  EXPECT_EQ(refused.message(), "job 1: the delay ends after 2286; use a shorter one");
+  harness.clock().StepWall(Millis(-1));
+  const Reply touched = harness.Call(Touch{job.id});
+  ASSERT_TRUE(touched.status.ok()) << touched.status.message();
+  EXPECT_EQ(std::get<Indirect<JobView>>(touched.body)->due, WallFromMillis(limits::kWallMsMax));
+}
+
 TEST(StoryTest, ARecordRemembersTheLatestStepsAndWhoTookThem) {
   EngineHarness harness;
   const JobView job = harness.EnqueueOk(In(Millis(0)));
