@@ -131,10 +131,12 @@ inline constexpr int64_t kTrimPauseBehindMs = 3;
 inline constexpr int64_t kTrimBehindMs = 10'000;
 // Ready jobs that one turn looks at without handing them out: expired, damaged, due later.
 inline constexpr size_t kPassOverMax = Bound(1000, 3);
-// What waiting clients get in one turn: bytes of payloads, plus this much for each job. When a
-// queue is resumed, hundreds of them may want a thousand jobs each.
+// What waiting clients get in one turn: bytes of payloads, plus this much for each job, and for
+// each queue that a request names. When a queue is resumed, hundreds of them may want a thousand
+// jobs each; and a thousand may wait for ten thousand queues each.
 inline constexpr size_t kServeBytesMax = Bound(size_t{8} << 20, 8000);
 inline constexpr size_t kServeBytesOfJob = size_t{2} << 10;
+inline constexpr size_t kServeBytesOfName = 160;
 // How long a lease request whose wait is over may still go on to the jobs behind those passed over.
 inline constexpr int64_t kPassOverWaitMs = 1000;
 // Ended leases, returned jobs and expired jobs whose rows are not durable yet.

@@ -158,7 +158,8 @@ Leased EngineCore::HandOut(const WaitingLease& asked) {
          HandOutBest(asked, &leased.jobs)) {
     bytes += leased.jobs.back().payload_bytes;
   }
-  served_bytes_ += bytes + leased.jobs.size() * limits::kServeBytesOfJob;
+  served_bytes_ += bytes + leased.jobs.size() * limits::kServeBytesOfJob +
+                   asked.queues.size() * limits::kServeBytesOfName;
   return leased;
 }
 

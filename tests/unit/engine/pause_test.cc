@@ -149,6 +149,27 @@ TEST(PauseTest, P10AfterAResumeEachTurnServesSoManyAndNoQueueWaitsForAnother) {
   EXPECT_EQ(harness.engine().stats().handed_out, waiting * count + 1) << "all turns later";
 }
 
+// Each hand-out looks at all queues that its request names.
+TEST(PauseTest, P10AfterAResumeEachTurnServesSoManyWhoNameManyQueues) {
+  EngineHarness harness;
+  std::vector<std::string> names = {"default"};
+  while (names.size() < 1000) {
+    names.push_back("q" + std::to_string(names.size()));
+  }
+  const size_t per_turn = limits::kServeBytesMax / (names.size() * limits::kServeBytesOfName);
+  const size_t waiting = 2 * per_turn;
+  harness.Send(Enqueue{std::vector<JobSpec>(waiting, In(Millis(0)))});
+  ASSERT_TRUE(harness.Call(Pause{.queue = "default"}).status.ok());
+  for (size_t i = 0; i < waiting; ++i) {
+    harness.Send(Lease{.queues = names, .wait = Millis(60'000)});
+  }
+  harness.Send(Resume{.queue = "default"});
+  EXPECT_TRUE(harness.engine().Advance(harness.now()));
+  EXPECT_LE(harness.engine().stats().handed_out, per_turn + 1);
+  harness.Turn();
+  EXPECT_EQ(harness.engine().stats().handed_out, waiting) << "all turns later";
+}
+
 TEST(PauseTest, AWaitThatEndsBeforeItsTurnHasComeGetsWhatIsReady) {
   EngineHarness harness;
   const size_t count = limits::kLeaseCountMax;
