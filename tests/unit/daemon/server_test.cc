@@ -467,13 +467,19 @@ TEST_F(ServerTest, OneThatAsksForMuchWorkAtOnceIsServedOverSeveralTurns) {
   };
   Start();
   SocketClient client(path_);
-  client.Send(kStats + kStats + kStats);
+  constexpr int kRequests = 8;
+  std::string requests;
+  for (int i = 0; i < kRequests; ++i) {
+    requests += kStats;
+  }
+  client.Send(requests);
   client.EndSending();
   EXPECT_THAT(client.ReadAll(), EndsWith("}"));
   EXPECT_TRUE(Stop().ok());
-  ASSERT_EQ(engine_.asked.size(), 3U);
+  ASSERT_EQ(engine_.asked.size(), size_t{kRequests});
   EXPECT_LT(engine_.asked[0].turn, engine_.asked[1].turn);
-  EXPECT_EQ(engine_.asked[1].turn, engine_.asked[2].turn);
+  // Where the server is not run for a while, they need some more.
+  EXPECT_LT(engine_.asked.back().turn - engine_.asked[1].turn, kRequests - 2) << "one turn each";
 }
 
 // As TLS does with who never ends a handshake: there is nothing to say, and the client stays.
