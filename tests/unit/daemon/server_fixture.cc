@@ -47,6 +47,7 @@ Status GatedStore::Commit(const storage::Batch& batch, const OnDurable& on_durab
     gated = false;
   }
   writers.push_back(std::this_thread::get_id());
+  last_writer = std::this_thread::get_id();
   Busy(takes);
   return inner.Commit(batch, [&] {
     if (on_durable) {

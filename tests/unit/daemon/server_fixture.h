@@ -87,6 +87,7 @@ class GatedStore final : public storage::JobStore {
   storage::MemoryJobStore inner;
   std::atomic<bool> ended{false};        // without a commit
   std::vector<std::thread::id> writers;  // of each commit; read when the server has ended
+  std::atomic<std::thread::id> last_writer;
   std::atomic<Micros> takes{Micros(0)};  // a commit, at least
   std::promise<void> gate;
   std::atomic<bool> hold_durable{false};  // a commit that tells of it does not return until let go
