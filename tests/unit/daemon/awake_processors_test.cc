@@ -132,8 +132,8 @@ class ServerProcessorsTest : public ServerTest {
   }
 
   void AwaitAsked(size_t times, int turns_max = 5000) {
-    while (asked_.latencies().size() < times) {
-      ASSERT_LT(engine_.turns, turns_max);
+    for (int turns = engine_.turns; asked_.latencies().size() < times; turns = engine_.turns) {
+      ASSERT_LT(turns, turns_max);  // counted before the look
       std::this_thread::yield();
     }
   }
