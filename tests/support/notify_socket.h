@@ -48,12 +48,13 @@ class NotifySocket {
   bool WaitFor(std::string_view wanted, Process* process) const {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (std::chrono::steady_clock::now() < end) {
+      const bool has_ended = process->HasEnded();  // first: its last words may come before its end
       pollfd ready{.fd = fd_, .events = POLLIN, .revents = 0};
       if (::poll(&ready, 1, 5) == 1) {
         if (Heard().find(wanted) != std::string::npos) {
           return true;
         }
-      } else if (process->HasEnded()) {
+      } else if (has_ended) {
         return false;
       }
     }
