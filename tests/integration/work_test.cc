@@ -106,9 +106,9 @@ TEST(WorkTest, AFailedHandlerIsNotAckedUnderAParentThatIgnoresItsChildren) {
 TEST(WorkTest, ALongHandlerKeepsItsLease) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
-  daemon.CtlOk({"enqueue", "--queue", "q", "--lease", "300ms", "x"});
-  // Runs for three leases: only an extended lease can be acked.
-  daemon.CtlOk({"work", "--queue", "q", "--count", "1", "--exec", "sleep", "1"});
+  daemon.CtlOk({"enqueue", "--queue", "q", "--lease", "2s", "x"});
+  // Runs for longer than that: only an extended lease can be acked.
+  daemon.CtlOk({"work", "--queue", "q", "--count", "1", "--exec", "sleep", "2.2"});
   EXPECT_THAT(daemon.CtlOk({"stats", "-o", "json"}), HasSubstr("\"lease_expired\":0"));
   EXPECT_EQ(daemon.CtlOk({"list", "--queue", "q", "-q"}), "");
 }
