@@ -133,7 +133,7 @@ TEST(WorkTest, AJobThatIsHandedOutAgainWaitsForItsEarlierHandler) {
                                   "trap 'sleep 0.1; rmdir " + at_it + "; exit 3' TERM; mkdir " +
                                       at_it + " || exit 4; if [ -e " + at_it + ".1 ]; then rmdir " +
                                       at_it + "; exit; fi; touch " + at_it +
-                                      ".1; for i in {1..100}; do sleep 0.1; done"}));
+                                      ".1; for i in {1..600}; do sleep 0.1; done"}));
   ASSERT_TRUE(WaitUntil([&] { return std::filesystem::exists(at_it + ".1"); }));
   daemon.Kill();
   ASSERT_TRUE(daemon.Start());
