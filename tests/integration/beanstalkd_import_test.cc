@@ -78,10 +78,10 @@ class ImportTest : public ::testing::Test {
     return left;
   }
 
-  // Waits until `import` has brought something, or has ended.
-  void WaitForSome(Process& import) {
-    while (daemon_.Ctl({"queues", "-o", "jsonl"}).out.find("\"many\"") == std::string::npos &&
-           !import.HasEnded()) {
+  // Waits until `import` has taken some of so many jobs, or has ended. Asks where that costs
+  // nothing: it has soon taken all.
+  void WaitForSome(Process& import, uint64_t jobs) {
+    while (LeftAtSource() == jobs && !import.HasEnded()) {
     }
   }
 
@@ -269,9 +269,10 @@ TEST_F(ImportTest, AFullQueueHoldsUpNoOtherTube) {
 }
 
 TEST_F(ImportTest, TubesThatAreMadeMeanwhileAreTakenToo) {
-  PutMany(900);
+  constexpr int kJobs = 900;
+  PutMany(kJobs);
   Process import(daemon_.CtlOptions(ImportArgs()));
-  WaitForSome(import);
+  WaitForSome(import, kJobs);
   import.Signal(SIGSTOP);  // it has its list of tubes
   BeanstalkClient client = source_->Connect();
   for (const char* tube : {"late", "paused"}) {
@@ -310,7 +311,7 @@ TEST_F(ImportTest, P3NoJobIsLostWhenTheSourceDies) {
   constexpr int kJobs = 900;
   PutMany(kJobs);
   Process import(daemon_.CtlOptions(ImportArgs()));
-  WaitForSome(import);
+  WaitForSome(import, kJobs);
   source_->Kill();
   const ProcessResult died = import.Wait();
   EXPECT_THAT(died.err, ::testing::AnyOf(HasSubstr("no job is lost"), HasSubstr("imported 900")));
@@ -327,7 +328,7 @@ TEST_F(ImportTest, P3NoJobIsLostOrDoubledWhenDelaydDies) {
   constexpr int kJobs = 900;
   PutMany(kJobs);
   Process import(daemon_.CtlOptions(ImportArgs()));
-  WaitForSome(import);
+  WaitForSome(import, kJobs);
   daemon_.Kill();
   ASSERT_TRUE(daemon_.Start());
   const ProcessResult waited = import.Wait(std::chrono::seconds(120));
@@ -343,7 +344,7 @@ TEST_F(ImportTest, P3NoJobIsLostOrDoubledWhenTheImportDies) {
   PutMany(kJobs);
   {
     Process import(daemon_.CtlOptions(ImportArgs()));
-    WaitForSome(import);
+    WaitForSome(import, kJobs);
     import.Signal(SIGKILL);
     import.Wait();
   }
