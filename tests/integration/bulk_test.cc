@@ -93,7 +93,7 @@ TEST(BulkTest, ReschedulesByFilterToOneDueTime) {
 TEST(ForecastTest, CountsNearAndFarAndDraws) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
-  Import(&daemon, "soon", 7, "30s");
+  Import(&daemon, "soon", 7, "10m");
   Import(&daemon, "late", 40, "5h30m");
   EXPECT_EQ(daemon.CtlOk({"forecast", "--to", "6h", "--step", "3h", "-q"}), "7\n40");
   EXPECT_EQ(daemon.CtlOk({"forecast", "--queue", "late", "--to", "6h", "--step", "3h", "-q"}),
