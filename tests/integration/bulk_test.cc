@@ -207,7 +207,11 @@ TEST(BulkTest, AStdoutThatCannotBeWrittenHidesNothing) {
     lines += "{}\n";
   }
   const std::string file = daemon.Write("jobs", lines);
-  const ProcessResult imported = shell("import -q --batch 1 " + file + " | true");
+  // Nothing is read before the reader has gone.
+  const std::string gone = daemon.Path("gone");
+  ASSERT_EQ(::mkfifo(gone.c_str(), 0600), 0);
+  const ProcessResult imported = shell("import -q --batch 1 <(cat " + gone + " " + file +
+                                       ") | { exec 0<&-; echo > " + gone + "; }");
   EXPECT_EQ(imported.exit_code, 1);
   EXPECT_THAT(imported.err, HasSubstr("resume with --skip"));
 
