@@ -215,7 +215,7 @@ TEST(StartTest, AFileAboveTheLimitOnSizesIsAnErrorAndNoSignal) {
 TEST(StartTest, ADrainAndAReloadDuringTheStartAreDoneBehindIt) {
   Daemon daemon;
   daemon.Under("(until [ -e '" + daemon.data_dir() +
-               "/LOCK.delayd' ]; do :; done; kill -USR1 $$; kill -HUP $$) & :");
+               "/LOCK.delayd' ]; do kill -0 $$ || exit; done; kill -USR1 $$; kill -HUP $$) & :");
   ASSERT_TRUE(daemon.Start());
   daemon.WaitForLog("draining: ");
   daemon.WaitForLog("the configuration was reloaded");
