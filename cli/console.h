@@ -56,8 +56,8 @@ class Console {
   // A line of data on stdout, flushed.
   Status Line(std::string_view line);
 
-  // A line on stdout for people, who may read on a terminal what anybody answers: controls are
-  // escaped.
+  // A line of text on stdout. Control characters are escaped: it may be shown on a terminal, and
+  // hold whatever a server has answered.
   void Words(std::string_view line) { out_ << EscapeControls(line) << '\n'; }
 
   // A message on stderr, unless -q or JSON was asked for.

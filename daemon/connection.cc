@@ -71,7 +71,7 @@ void Connection::Read(std::span<char> buffer) {
       session_->Receive({buffer.data(), static_cast<size_t>(got)});
     }
   } else if (got == 0 || !WouldBlock(errno)) {
-    // A reset, too, ends the input: who closes with an answer unread sends one.
+    // A reset ends the input, too: a client that closes with an answer unread sends one.
     input_ended_ = true;
     NoteHangup();
   }

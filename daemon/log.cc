@@ -32,8 +32,8 @@ constexpr uint64_t kLinesPerSecond = 20;
 // Errors may wait for the reader of the log, for this long in each second altogether.
 constexpr std::chrono::milliseconds kErrorsWait{100};
 
-// A text of a field, as it is written; the rest is left out. No line has more than three of them,
-// so a pipe that is writable takes a line at once (PIPE_BUF).
+// The longest text of a field as written; the rest is cut off. No line has more than three long
+// texts, so a pipe that is writable takes a line at once (PIPE_BUF).
 constexpr size_t kTextBytesMax = 1000;
 
 // The lines of one message in the current second.

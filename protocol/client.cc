@@ -186,8 +186,8 @@ StatusOr<HttpResponse> SocketClient::Call(std::string_view method,
   }
 }
 
-// A worker has up to a thousand clients, and the system's authorities take 20 ms to read and 0.8
-// MB: all clients share them that trust the same file.
+// Clients that trust the same file share one context: a worker has up to a thousand clients, and
+// the system's authorities take 20 ms to read and 0.8 MB.
 StatusOr<TlsContext::Ptr> SharedTls(const std::string& ca_file) {
   static std::mutex mutex;
   static auto& shared = *new std::map<std::string, std::weak_ptr<const TlsContext>>();

@@ -15,9 +15,8 @@ namespace {
 
 // Fewer deleted rows than one per this many living ones are passed over at no noticeable cost.
 constexpr uint64_t kLivingPerDelete = 4;
-// While more of them come, another sweep will soon be due, and each rewrites the living rows. Where
-// deleted and living rows are mixed, a scan that meets as many of the ones as of the others takes
-// little longer.
+// While rows are still being deleted, another sweep would soon be due, and each rewrites the living
+// rows. A scan takes little longer where one in two rows is deleted, if they are mixed.
 constexpr uint64_t kLivingPerDeleteMeanwhile = 1;
 // A compaction of a few rows rewrites the whole files that they lie in: if deleted rows are few
 // among all rows, it takes this many times as many to be worth it.

@@ -39,8 +39,8 @@ class LowWaterMark {
     durable_ = mark;
   }
 
-  // There are jobs of which memory knows nothing, and which must not come to lie below the mark: it
-  // stays where it is.
+  // The store has jobs that memory does not know. The mark must not pass them, so it stays where it
+  // is.
   void Keep() { is_kept_ = true; }
 
   // A batch that changes `jobs` jobs is closed: whether it is time to compute the mark again.

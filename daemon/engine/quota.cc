@@ -19,7 +19,7 @@ std::string AdviceFor(uint64_t stored, uint64_t most) {
 
 }  // namespace
 
-// A refusal rests on all changes so far, as counters do.
+// A refusal rests on all changes so far, as counters do, so it waits until they are durable.
 Status EngineCore::CheckQuotas(const Enqueue& command, const std::vector<EnqueuePlan>& plans) {
   boost::unordered_flat_map<std::string_view, uint64_t> added;  // to queues that have a quota
   uint64_t all = 0;
