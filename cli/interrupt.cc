@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 
@@ -13,13 +14,15 @@
 namespace delayd::cli {
 namespace {
 
-// An eventfd, because the signal may arrive in a sending thread while another one waits.
-volatile sig_atomic_t event_fd = -1;   // NOLINT: read by a signal handler
-volatile sig_atomic_t was_raised = 0;  // NOLINT: written by a signal handler
+// An eventfd, because the signal may arrive in a sending thread while another one waits. Only
+// atomics without a lock may be used in a signal handler.
+std::atomic<int> event_fd = -1;
+std::atomic<bool> was_raised = false;
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
 void Note(int /*signal*/) {
   const int error = errno;
-  was_raised = 1;
+  was_raised = true;
   const uint64_t one = 1;
   const ssize_t written = write(event_fd, &one, sizeof one);
   static_cast<void>(written);
@@ -37,7 +40,7 @@ bool IsIgnored(int signal) {
 InterruptGuard::InterruptGuard() {
   event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   DELAYD_CHECK(event_fd >= 0);
-  was_raised = 0;
+  was_raised = false;
 
   struct sigaction action {};
 
@@ -51,11 +54,11 @@ InterruptGuard::~InterruptGuard() {
   sigaction(SIGINT, &old_interrupt_, nullptr);
   sigaction(SIGTERM, &old_terminate_, nullptr);
   close(event_fd);
-  was_raised = 0;  // the next guard must not see this one's signal
+  was_raised = false;  // the next guard must not see this one's signal
 }
 
 bool InterruptGuard::interrupted() {
-  return was_raised != 0;
+  return was_raised;
 }
 
 Status InterruptGuard::Check() {
