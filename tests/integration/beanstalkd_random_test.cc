@@ -60,11 +60,15 @@ class Conversation {
 
   const std::string& Tube() { return tubes_[Below(tubes_.size())]; }
 
-  // Mostly one of the latest.
+  // Mostly one of the latest of this conversation. Before there is one, an id that nobody has: of
+  // earlier conversations' jobs some are ready in beanstalkd and delayed in delayd.
   std::string Job() {
     const size_t jobs = next_job_ - first_job_;
-    const size_t back = jobs == 0 ? 0 : Below(Below(4) == 0 ? jobs : std::min<size_t>(jobs, 6));
-    return " " + std::to_string(next_job_ - 1 - std::min(back, next_job_ - 1));
+    if (jobs == 0) {
+      return " " + std::to_string(next_job_);
+    }
+    const size_t back = Below(Below(4) == 0 ? jobs : std::min<size_t>(jobs, 6));
+    return " " + std::to_string(next_job_ - 1 - back);
   }
 
   std::string Priority() {
