@@ -27,6 +27,9 @@ inline constexpr uint64_t kJobIdMax = (uint64_t{1} << 53) - 1;
 inline constexpr uint64_t kJobIdBlock = 10'000;
 // The highest rate at which a daemon may use up ids, including those that its starts skip.
 inline constexpr uint64_t kJobIdsASecond = 1'000'000;
+// Ids left out for a time that nothing is known of: those of a year, so that a wrong clock does not
+// use up all.
+inline constexpr uint64_t kIdsLeftOutMax = uint64_t{365} * 24 * 3600 * kJobIdsASecond;
 
 // Queue numbers are given out consecutively: a larger one cannot be ours.
 inline constexpr uint32_t kQueueIdMax = 67'000'000;

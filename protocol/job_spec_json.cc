@@ -270,10 +270,16 @@ StatusOr<JobSpec> Parse(std::string_view json, size_t payload_bytes_max, bool ex
 
 // A string of quotes and controls is longer than in base64, up to six times its bytes, and the
 // daemon's limits promise room for base64. Short texts fit in any form, and people can read them.
-bool IsBestAsText(std::string_view payload) {
+void WritePayload(std::string_view payload, JsonObjectWriter* writer) {
   constexpr size_t kShortBytes = 2048;
-  return IsUtf8(payload) &&
-         (payload.size() <= kShortBytes || JsonString(payload).size() <= payload.size() / 3 * 4);
+  if (IsUtf8(payload)) {
+    const std::string text = JsonString(payload);
+    if (payload.size() <= kShortBytes || text.size() <= payload.size() / 3 * 4) {
+      writer->Raw("payload", text);
+      return;
+    }
+  }
+  writer->String("payload_base64", EncodeBase64(payload));
 }
 
 void WritePast(const JobPast& past, JsonObjectWriter* writer) {
@@ -367,11 +373,7 @@ std::string JobSpecToJson(const JobSpec& spec) {
   if (spec.past != nullptr) {
     WritePast(*spec.past, &writer);
   }
-  if (IsBestAsText(spec.payload)) {
-    writer.String("payload", spec.payload);
-  } else {
-    writer.String("payload_base64", EncodeBase64(spec.payload));
-  }
+  WritePayload(spec.payload, &writer);
   return writer.Take();
 }
 

@@ -7,10 +7,9 @@
 //          is copied, the newest log up to its current end. While writes are stalled by
 //          compactions, the memtables stay in memory, and the logs that hold the same rows are
 //          taken instead.
-// Errors:  those of both disks; kUnavailable "stopped"; kResourceExhausted "disk_full" if more
-// would
-//          take the room of others. What was copied by then stays, the extra hard links do not;
-//          RocksDB removes those left by a kill at the next start (kTrashEnding).
+// Errors:  those of both disks; kUnavailable "stopped"; kResourceExhausted "disk_full" when
+//          `has_room` says no. What was copied by then stays, the extra hard links do not; RocksDB
+//          removes those left by a kill at the next start (kTrashEnding).
 // Threads: any, beside commits.
 // Cost:    a flush, and a write of all that is not linked, which goes to the disk piece by piece.
 //          The store's disk keeps what is not yet copied; where linking is impossible, it also

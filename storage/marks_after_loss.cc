@@ -18,9 +18,6 @@ namespace {
 // More starts than a store's logs can record: each open flushes what it has replayed.
 constexpr uint64_t kLostStartsMax = 1000;
 
-// As many as a start leaves out at most for the time since the last commit.
-constexpr uint64_t kIdsAYear = uint64_t{365} * 24 * 3600 * limits::kJobIdsASecond;
-
 // Nothing for a damaged row.
 StatusOr<std::optional<uint64_t>> Mark(const JobReader& store,
                                        std::string_view key,
@@ -263,7 +260,7 @@ Status RaiseMarksAfterLoss(const RecoveryReport& report,
   DELAYD_ASSIGN_OR_RETURN(const auto id_mark, Mark(*store, kIdHighWaterMarkKey, notes));
   DELAYD_ASSIGN_OR_RETURN(const GivenOut given, LookAtRows(*store, notes));
   // Without the mark, the ids of jobs of which no row is left are left out as well.
-  const uint64_t mark_end = id_mark.value_or(given.ids_end + kIdsAYear);
+  const uint64_t mark_end = id_mark.value_or(given.ids_end + limits::kIdsLeftOutMax);
   // Behind a torn write, a client's payload may look like a lost batch. So no more ids are assumed
   // than can have been given out since then; otherwise none might be left.
   const uint64_t known_end = std::max(mark_end, given.ids_end);

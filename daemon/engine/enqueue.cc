@@ -282,7 +282,11 @@ StatusOr<Body> EngineCore::Do(Enqueue& command) {
   // A retry of what is stored already needs no room.
   if (!std::ranges::all_of(plans, &EnqueuePlan::stays)) {
     DELAYD_RETURN_IF_ERROR(enqueue_refusal_);
-    DELAYD_RETURN_IF_ERROR(CheckQuotas(command, plans));
+    if (Status refusal = CheckQuotas(command, plans); !refusal.ok()) {
+      ++counters_.quota_refusals;
+      pending_.TouchAll();  // it rests on all changes so far, as counters do, and waits for them
+      return refusal;
+    }
   }
   Enqueued answer;
   answer.items.resize(command.brief ? 0 : specs.size());

@@ -30,11 +30,11 @@ inline WallTime ShownAtStart(WallTime now, std::optional<WallTime> machine) {
   return now + std::max(Millis(0), ahead <= 2 * kMonth ? ahead : kMonth + ahead % kMonth);
 }
 
-// As many ids as can be given out from `last` to `now`.
+// As many ids as can be given out from `last` to `now`, or kIdsLeftOutMax.
 inline uint64_t IdsSince(WallTime last, WallTime now) {
-  constexpr Millis kMost = std::chrono::days(365);  // so that a wrong clock does not use up all ids
-  return static_cast<uint64_t>(std::clamp(now - last, Millis(0), kMost).count()) *
-         (limits::kJobIdsASecond / 1000);
+  constexpr uint64_t kAMilli = limits::kJobIdsASecond / 1000;
+  const auto millis = static_cast<uint64_t>(std::max(now - last, Millis(0)).count());
+  return std::min(millis, limits::kIdsLeftOutMax / kAMilli) * kAMilli;
 }
 
 // Milliseconds: no start takes less than one.

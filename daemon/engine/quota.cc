@@ -19,7 +19,6 @@ std::string AdviceFor(uint64_t stored, uint64_t most) {
 
 }  // namespace
 
-// A refusal rests on all changes so far, as counters do, so it waits until they are durable.
 Status EngineCore::CheckQuotas(const Enqueue& command, const std::vector<EnqueuePlan>& plans) {
   boost::unordered_flat_map<std::string_view, uint64_t> added;  // to queues that have a quota
   uint64_t all = 0;
@@ -36,8 +35,6 @@ Status EngineCore::CheckQuotas(const Enqueue& command, const std::vector<Enqueue
     }
     const uint64_t stored = queue != nullptr ? queue->counts.pending + queue->counts.dead : 0;
     if (stored + ++added[name] > most) {
-      ++counters_.quota_refusals;
-      pending_.TouchAll();
       return ResourceExhausted("queue " + name + " holds " + std::to_string(stored) +
                                    (stored == 1 ? " job" : " jobs") + " and may hold " +
                                    std::to_string(most) + AdviceFor(stored, most) +
@@ -47,8 +44,6 @@ Status EngineCore::CheckQuotas(const Enqueue& command, const std::vector<Enqueue
   }
   const uint64_t stored = user_jobs_.Of(command.user);
   if (command.user_jobs_max != 0 && all != 0 && stored + all > command.user_jobs_max) {
-    ++counters_.quota_refusals;
-    pending_.TouchAll();
     return ResourceExhausted("user " + command.user + " has " + std::to_string(stored) +
                                  (stored == 1 ? " job" : " jobs") + " stored and may have " +
                                  std::to_string(command.user_jobs_max) +

@@ -331,12 +331,18 @@ TEST(OfflineFilesTest, AsManyFilesAreOpenAsTheSystemPermits) {
   }
 }
 
+// A stopped daemon's one job, in the queue "mails".
+std::string LeaveAMail(Daemon* daemon) {
+  EXPECT_TRUE(daemon->Start());
+  std::string id = daemon->CtlOk({"enqueue", "--queue", "mails", "--in", "1h", "x"});
+  EXPECT_EQ(daemon->Stop().exit_code, 0);
+  return id;
+}
+
 // No table tells it again; the start sends whoever reads its log here.
 TEST(LostQueueTest, P9WhoHasLostTheNameOfAQueueIsToldHowToGetAnother) {
   Daemon daemon;
-  ASSERT_TRUE(daemon.Start());
-  const std::string id = daemon.CtlOk({"enqueue", "--queue", "mails", "--in", "1h", "x"});
-  EXPECT_EQ(daemon.Stop().exit_code, 0);
+  const std::string id = LeaveAMail(&daemon);
   {
     BareStore store(daemon.data_dir());
     Batch batch;
@@ -363,9 +369,7 @@ TEST(LostQueueTest, P9WhoHasLostTheNameOfAQueueIsToldHowToGetAnother) {
 // The log of the start sends whoever reads it to verify, and verify here.
 TEST(DamagedRowTest, P9ADaemonStartsAgainWhereRowsOfMarksAndOfAQueueWereDamaged) {
   Daemon daemon;
-  ASSERT_TRUE(daemon.Start());
-  const std::string id = daemon.CtlOk({"enqueue", "--queue", "mails", "--in", "1h", "x"});
-  EXPECT_EQ(daemon.Stop().exit_code, 0);
+  const std::string id = LeaveAMail(&daemon);
   {
     BareStore store(daemon.data_dir());
     Batch batch;
