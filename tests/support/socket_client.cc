@@ -42,8 +42,19 @@ void SocketClient::EndSending() {
   ::shutdown(fd_.get(), SHUT_WR);
 }
 
-std::string SocketClient::ReadUntil(std::string_view mark) {
-  while (received_.find(mark) == std::string::npos && ReadSome()) {
+std::string SocketClient::ReadUntil(std::string_view mark, size_t times) {
+  const auto has_all = [&] {
+    size_t at = 0;
+    for (size_t count = 0; count < times; ++count) {
+      at = received_.find(mark, at);
+      if (at == std::string::npos) {
+        return false;
+      }
+      at += mark.size();
+    }
+    return true;
+  };
+  while (!has_all() && ReadSome()) {
   }
   return received_;
 }

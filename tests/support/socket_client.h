@@ -25,8 +25,8 @@ class SocketClient {
   void SendWhatFits(std::string_view bytes);
   void EndSending();
 
-  // Reads until what came contains `mark`, or the other side has closed.
-  std::string ReadUntil(std::string_view mark);
+  // Reads until what came contains `mark` so many times, or the other side has closed.
+  std::string ReadUntil(std::string_view mark, size_t times = 1);
   std::string ReadAll();
 
   void Close() { fd_ = UniqueFd(); }

@@ -8,6 +8,7 @@
 #include <future>
 #include <string>
 #include <thread>
+#include <variant>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -81,19 +82,17 @@ TEST_F(ServerCommitTest, WhatComesDuringACommitShareTheNextOne) {
 }
 
 TEST_F(ServerCommitTest, WhatComesWhileOthersAreServedSharesTheirCommit) {
-  std::atomic<SocketClient*> late = nullptr;
-  SendWhileAnotherIsServed(&late);
+  SendWhileAnotherIsServed(&late_);
   Start();
   SocketClient first(path_);
   SocketClient second(path_);
   second.Send(kStats);
   second.ReadUntil("commit_sequence");
-  late = &second;
-  first.Send(kEnqueue);
-  second.ReadUntil("Delayd-Commit: 1");
-  first.ReadUntil("Delayd-Commit: 1");
+  for (int round = 0; round < 20; ++round) {
+    EnqueueTogether(&first, &second);
+  }
   EXPECT_TRUE(Stop().ok());
-  EXPECT_THAT(engine_.batch_sizes, ::testing::ElementsAre(2));
+  EXPECT_THAT(engine_.batch_sizes, ::testing::Contains(2U));
 }
 
 TEST_F(ServerCommitTest, ASmallCommitIsWrittenByTheCoreThreadWhileTheDiskIsQuick) {
@@ -112,8 +111,7 @@ TEST_F(ServerCommitTest, ASmallCommitIsWrittenByTheCoreThreadWhileTheDiskIsQuick
 }
 
 TEST_F(ServerCommitTest, P1SeveralClientsAreAnsweredWhenTheirCommitIsDurableAndNotYetReadable) {
-  std::atomic<SocketClient*> late = nullptr;
-  SendWhileAnotherIsServed(&late);
+  SendWhileAnotherIsServed(&late_);
   store_.hold_durable = true;
   Start();
   SocketClient first(path_);
@@ -122,11 +120,7 @@ TEST_F(ServerCommitTest, P1SeveralClientsAreAnsweredWhenTheirCommitIsDurableAndN
   second.ReadUntil("commit_sequence");  // or it may not be known yet when the first one is served
   // The core thread writes small batches once it has seen some, and the disk was quick.
   for (int round = 1; round <= 1000 && !store_.holding && !HasFailure(); ++round) {
-    late = &second;
-    first.Send(kEnqueue);
-    const std::string commit = "Delayd-Commit: " + std::to_string(round) + "\r\n";
-    EXPECT_THAT(second.ReadUntil(commit), HasSubstr(commit));
-    EXPECT_THAT(first.ReadUntil(commit), HasSubstr(commit));
+    EnqueueTogether(&first, &second);
   }
   EXPECT_TRUE(store_.holding) << "answered only when the commit had returned";
   store_.let_go.set_value();
@@ -137,6 +131,13 @@ TEST_F(ServerCommitTest, P1SeveralClientsAreAnsweredWhenTheirCommitIsDurableAndN
 TEST_F(ServerCommitTest, WhatWaitsForNoCommitIsAnsweredBeforeOneIsBegun) {
   std::atomic<SocketClient*> late = nullptr;
   SendWhileAnotherIsServed(&late, kLease);
+  // Only where the lease comes in time: the server may not be run for a while before it.
+  engine_.on_execute = [this, send = engine_.on_execute] {
+    send();
+    if (std::holds_alternative<engine::Lease>(engine_.asked.back().command)) {
+      store_.gated = true;
+    }
+  };
   engine_.job_ready = true;
   Start();
   SocketClient first(path_);
@@ -145,7 +146,6 @@ TEST_F(ServerCommitTest, WhatWaitsForNoCommitIsAnsweredBeforeOneIsBegun) {
   second.ReadUntil("commit_sequence");
   // From then on the core thread itself writes them, if the disk is quick.
   EnqueueInTurn(&first, 1, 20);
-  store_.gated = true;
   late = &second;
   first.Send(kEnqueue);
   EXPECT_THAT(second.ReadUntil("\"jobs\":["), HasSubstr("\"jobs\":["));
@@ -263,9 +263,8 @@ TEST_F(ServerCommitTest, ADiskThatHangsWhereItsRoomIsAskedForIsToldByTheCoreThre
   SocketClient client(path_);
   EnqueueInTurn(&client, 1, 20);
   const uint64_t before = warnings();
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   hangs = true;
-  while (warnings() == before && std::chrono::steady_clock::now() < end) {
+  while (warnings() == before) {
     SocketClient(path_).Send(kEnqueue);
     PassATurn();
   }

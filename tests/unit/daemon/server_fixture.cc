@@ -72,7 +72,8 @@ Status GatedStore::Close() {
 ServerTest::ServerTest()
     : new_session_(
           [this] { return std::make_unique<http::HttpSession>(reader_options_, router_); }) {
-  options_.slow_turn = std::chrono::hours(1);  // a busy machine's are no warnings to be counted
+  options_.slow_turn = std::chrono::hours(1);   // a busy machine's are no warnings to be counted
+  options_.stop_grace = std::chrono::hours(1);  // however long what a stop waits for takes there
 }
 
 void ServerTest::TearDown() {
@@ -134,6 +135,15 @@ void ServerTest::SendWhileAnotherIsServed(std::atomic<SocketClient*>* late,
       }
     }
   };
+}
+
+void ServerTest::EnqueueTogether(SocketClient* first, SocketClient* second) {
+  ++rounds_;
+  late_ = second;
+  first->Send(kEnqueue);
+  for (SocketClient* client : {first, second}) {
+    EXPECT_EQ(Count(client->ReadUntil("201 Created", rounds_), "201 Created"), rounds_);
+  }
 }
 
 }  // namespace delayd

@@ -117,6 +117,10 @@ class ServerTest : public ::testing::Test {
   void SendWhileAnotherIsServed(std::atomic<SocketClient*>* late,
                                 std::string_view request = kEnqueue);
 
+  // The second client enqueues while the first one's enqueue is executed; returns when both are
+  // answered. They share a commit, unless the server was not run for a while in between.
+  void EnqueueTogether(SocketClient* first, SocketClient* second);
+
   ServerOptions options_;
   const http::ReaderOptions reader_options_;
   const http::Router router_{http::RouterOptions{.service = &test::kPlainReport}};
@@ -130,6 +134,8 @@ class ServerTest : public ::testing::Test {
   std::thread thread_;
   Status result_;
   std::optional<ServerFigures> figures_;  // when it had ended
+  std::atomic<SocketClient*> late_ = nullptr;
+  size_t rounds_ = 0;  // of EnqueueTogether
 };
 
 }  // namespace delayd
