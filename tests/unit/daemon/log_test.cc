@@ -117,16 +117,19 @@ TEST(LogTest, AFloodOfOneMessageIsCutAndCountedAndOthersAreNot) {
   ::testing::internal::CaptureStderr();
   Start({.level = Level::kInfo});
   const auto before = Counts();
+  const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < 1000; ++i) {
     Warn("flood", {{"n", i}});
   }
+  const auto took =
+      std::chrono::floor<std::chrono::seconds>(std::chrono::steady_clock::now() - begin);
   Warn("something else");
   for (int i = 0; i < 1000; ++i) {
     Error("a job is damaged", {{"job", i}});
   }
   Debug("below the level");
   const std::string log = ::testing::internal::GetCapturedStderr();
-  EXPECT_LE(LinesWith(log, "warn flood"), 40U) << "two seconds at most";
+  EXPECT_LE(LinesWith(log, "warn flood"), 20U * static_cast<size_t>(took.count() + 1));
   EXPECT_EQ(LinesWith(log, "something else"), 1U);
   EXPECT_EQ(LinesWith(log, "a job is damaged"), 1000U) << "each failure is named";
   EXPECT_EQ(LinesWith(log, "below the level"), 0U);
@@ -135,14 +138,25 @@ TEST(LogTest, AFloodOfOneMessageIsCutAndCountedAndOthersAreNot) {
   EXPECT_EQ(after[0] - before[0], 1U);
 }
 
+// A thousand lines of this message, all in one second: what the log has of them.
+std::string Burst(std::string_view message) {
+  std::string log;
+  do {
+    TellLeftOut();  // of other tests
+    ::testing::internal::CaptureStderr();
+    for (int i = 0; i < 1000; ++i) {
+      Warn(message);
+    }
+    log = ::testing::internal::GetCapturedStderr();
+  } while (LinesWith(log, "lines were left out") > 0);  // the next second had begun
+  return log;
+}
+
 // Or who had many failures at once, and none since, would see the first twenty only.
 TEST(LogTest, WhatWasLeftOutIsToldThoughTheMessageDoesNotComeAgain) {
   Start({.level = Level::kInfo});
-  TellLeftOut();  // of other tests
+  Burst("a burst");
   ::testing::internal::CaptureStderr();
-  for (int i = 0; i < 1000; ++i) {
-    Warn("a burst");
-  }
   TellLeftOut();
   TellLeftOut();
   const std::string log = ::testing::internal::GetCapturedStderr();
@@ -151,12 +165,7 @@ TEST(LogTest, WhatWasLeftOutIsToldThoughTheMessageDoesNotComeAgain) {
 
 TEST(LogTest, WhatWasLeftOutIsCountedThoughNobodyReadsTheLineThatTellsIt) {
   Start({.level = Level::kInfo});
-  TellLeftOut();  // of other tests
-  ::testing::internal::CaptureStderr();
-  for (int i = 0; i < 1000; ++i) {
-    Warn("a burst before a full pipe");
-  }
-  const size_t told = LinesWith(::testing::internal::GetCapturedStderr(), "warn a burst");
+  const size_t told = LinesWith(Burst("a burst before a full pipe"), "warn a burst");
   FullPipe pipe;
   TellLeftOut();
   pipe.ReadAll();
