@@ -127,14 +127,26 @@ TEST_F(SideBySideTest, WrongCommands) {
 }
 
 TEST_F(SideBySideTest, TimesAndWarnings) {
-  Compare({
+  const std::vector<Step> steps = {
       {"put 0 0 1 1\r\na\r\nreserve\r\nreserve\r\n", 3},
       {"reserve-with-timeout 5\r\n"},  // its time runs out, and it is ready again
       {"delete 1\r\n"},
       {"put 0 0 2 1\r\nb\r\nreserve\r\nreserve-with-timeout 9\r\ntouch 2\r\n", 4},
       {"reserve-with-timeout 0\r\ndelete 2\r\n", 2},
       {"put 0 1 60 1\r\nc\r\nreserve-with-timeout 0\r\nreserve\r\ndelete 3\r\n", 4},
-  });
+  };
+  // Where a server or its client is not run for a second, a job's time is over sooner than with the
+  // other. A true difference is there each time.
+  std::vector<std::string> theirs;
+  std::vector<std::string> ours;
+  for (int tries = 0; tries < 3 && (tries == 0 || ours != theirs); ++tries) {
+    if (tries > 0) {
+      StartBoth();
+    }
+    theirs = Converse(peer_->socket(), steps);
+    ours = Converse(OurSocket(), steps);
+  }
+  EXPECT_EQ(ours, theirs);
 }
 
 TEST_F(SideBySideTest, ManyAtOnceInOrder) {

@@ -39,14 +39,20 @@ class SideBySideTest : public ::testing::Test {
     if (!Beanstalkd::IsInstalled()) {
       GTEST_SKIP() << Beanstalkd::kWhyNot;
     }
-    ASSERT_TRUE(daemon_.Start({"--config",
-                               daemon_.Write("delayd.yaml",
-                                             "limits: { payload: 65535 }\nbeanstalk: { socket: " +
-                                                 OurSocket() + " }\n")}));
+    StartBoth();
+  }
+
+  // Also anew, without jobs.
+  void StartBoth() {
+    daemon_ = std::make_unique<Daemon>();
+    ASSERT_TRUE(daemon_->Start({"--config",
+                                daemon_->Write("delayd.yaml",
+                                               "limits: { payload: 65535 }\nbeanstalk: { socket: " +
+                                                   OurSocket() + " }\n")}));
     peer_ = std::make_unique<Beanstalkd>();
   }
 
-  std::string OurSocket() const { return daemon_.Path("b.sock"); }
+  std::string OurSocket() const { return daemon_->Path("b.sock"); }
 
   // Each step has a millisecond of its own: what is due in the same one has no order.
   static void AwaitNextMillisecond() {
@@ -92,7 +98,7 @@ class SideBySideTest : public ::testing::Test {
     }
   }
 
-  Daemon daemon_;
+  std::unique_ptr<Daemon> daemon_;
   std::unique_ptr<Beanstalkd> peer_;
 };
 
