@@ -171,13 +171,15 @@ TEST(BulkTest, AnImportThatWaitsForItsPipeEndsByASignal) {
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   const int pipe = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_GE(pipe, 0);
-  Process import(daemon.CtlOptions({"import", "--batch", "1", path}));
+  const std::string acked = daemon.Path("acked");
+  Process import(daemon.CtlOptions({"import", "--batch", "1", "--ack-log", acked, path}));
   const std::string lines = "{\"queue\":\"orders\"}\n{\"queue\":\"orders\"}\n{\"que";
   ASSERT_EQ(::write(pipe, lines.data(), lines.size()), static_cast<ssize_t>(lines.size()));
-  std::string ids;
-  while (std::count(ids.begin(), ids.end(), '\n') < 2 && !import.HasEnded()) {
-    ids = daemon.Ctl({"list", "--queue", "orders", "-q"}).out;
-  }
+  // The daemon lists a job before its import knows that it is durable.
+  EXPECT_TRUE(WaitUntil([&] {
+    const std::string lines_acked = ReadFile(acked);
+    return std::count(lines_acked.begin(), lines_acked.end(), '\n') == 2;
+  })) << import.err();
   import.Signal(SIGINT);
   const ProcessResult result = import.Wait(std::chrono::seconds(20));
   EXPECT_EQ(result.exit_code, 130);
