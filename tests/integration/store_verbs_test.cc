@@ -368,9 +368,10 @@ TEST(VerifyVerbTest, P9DamageThatACompactionMeetsEndsTheDaemonAsDamage) {
   ASSERT_TRUE(daemon.Start());
   daemon.CtlOk({"enqueue", "--in", "1h", "x"});
   daemon.Ctl({"backup", daemon.Path("backup")});  // begins with a flush, and may meet it already
-  for (int waits = 0; waits < 1000 && daemon.running(); ++waits) {
+  EXPECT_TRUE(WaitUntil([&daemon] {
     daemon.Ctl({"enqueue", "--in", "1h", "x"});
-  }
+    return !daemon.running();
+  }));
   EXPECT_EQ(daemon.Stop().exit_code, 5);
   EXPECT_THAT(daemon.log(), HasSubstr("does not go on in memory code=damaged_store"));
 }
