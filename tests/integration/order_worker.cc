@@ -24,6 +24,10 @@ namespace {
 using delayd::JobView;
 using delayd::Millis;
 
+// A job whose hand-out is not waited for comes again only when its lease is over, which is longer
+// than any test waits.
+constexpr Millis kPatience{60'000};
+
 volatile std::sig_atomic_t stopping = 0;
 
 void OnSignal(int /*signal*/) {
@@ -34,7 +38,7 @@ void Work(delayd::protocol::Client* client, std::FILE* record) {
   const delayd::SystemClock clock;
   const std::string json = "application/json";
   auto response = client->Call(
-      "POST", "/v1/queues/orders/lease", json, R"({"count":50,"wait":"1s"})", Millis(5000));
+      "POST", "/v1/queues/orders/lease", json, R"({"count":50,"wait":"1s"})", kPatience);
   if (!response.ok() || response->status != 200) {
     // The daemon is away: a breath, and again.
     ::poll(nullptr, 0, 20);
@@ -56,7 +60,7 @@ void Work(delayd::protocol::Client* client, std::FILE* record) {
                  static_cast<long long>(delayd::ToMillis(clock.Sample().boot)),
                  static_cast<unsigned long long>(delayd::Fingerprint(*job.payload)));
     std::fflush(record);
-    const auto acked = client->Call("POST", "/v1/leases/" + token + "/ack", "", "", Millis(5000));
+    const auto acked = client->Call("POST", "/v1/leases/" + token + "/ack", "", "", kPatience);
     const char* outcome = !acked.ok() ? "unknown" : acked->status == 200 ? "acked" : "refused";
     std::fprintf(record,
                  "%s %llu %s %s\n",
