@@ -54,16 +54,20 @@ async function jackd() {
   await worker.delete(later);
 
   // A delay, and a worker that waits for it.
-  const begun = Date.now();
+  const begun = performance.now();  // which no one sets
   const due = await producer.put("soon", { delay: 1 });
   assert.equal((await worker.reserve()).id, due);
-  assert.ok(Date.now() - begun >= 1000, "it came early");
+  assert.ok(performance.now() - begun >= 1000, "it came early");
   await worker.delete(due);
 
-  // The warning of a deadline.
+  // The warning of a deadline. A job whose time is over before the worker asks again is reserved anew.
   const short = await producer.put("short", { ttr: 1 });
   await worker.reserve();
-  await refused(worker.reserve(), "DEADLINE_SOON");
+  let warning;
+  while (!warning) {
+    warning = await worker.reserve().then(() => undefined, (error) => error);
+  }
+  await refused(Promise.reject(warning), "DEADLINE_SOON");
   await worker.delete(short);
 
   assert.match(await producer.stats(), /^max-job-size: 65535$/m);
