@@ -1,6 +1,7 @@
 #include "cli/verbs/job_refs.h"
 
 #include <charconv>
+#include <span>
 
 #include "base/limits.h"
 #include "cli/human_time.h"
@@ -12,10 +13,26 @@ namespace {
 
 constexpr std::string_view kQueueOfKey = "with --key: the job's queue (default)";
 
-Status WithUntried(const Status& status, size_t untried) {
-  return untried == 0 ? status
-                      : status.Followed("; " + std::to_string(untried) + " more " +
-                                        std::string(WasOrWere(untried)) + " not tried");
+std::string TextOf(const JobRef& ref) {
+  const JobId* id = std::get_if<JobId>(&ref);
+  return id != nullptr ? std::to_string(ToInt(*id)) : std::get<KeyRef>(ref).key;
+}
+
+// Of several jobs, names the one whose call failed and those that were not tried: a failure of the
+// daemon or the connection names none.
+Status WithJobs(const Status& status, std::span<const JobRef> from_failed) {
+  const std::string failed = TextOf(from_failed.front());
+  std::string untried;
+  for (const JobRef& ref : from_failed.subspan(1)) {
+    untried += (untried.empty() ? "" : " ") + TextOf(ref);
+  }
+  Status told =
+      status.Followed(" (job " + failed + (untried.empty() ? "" : "; not tried: " + untried) + ")");
+  told.AddDetail("job", failed);
+  if (!untried.empty()) {
+    told.AddDetail("not_tried", untried);
+  }
+  return told;
 }
 
 StatusOr<JobId> ParseJobId(std::string_view text) {
@@ -85,18 +102,20 @@ StatusOr<ExitCode> ForEachJob(const std::vector<JobRef>& jobs,
   DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
   std::ostream& out = context->console.out();
   ExitCode code = kExitOk;
-  size_t tried = 0;
-  for (const JobRef& ref : jobs) {
-    const StatusOr<JobView> job = call(api.get(), ref);
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const StatusOr<JobView> job = call(api.get(), jobs[i]);
     const ExitCode code_of_job = ExitCodeOf(job.status());
-    code = Combine(code, code_of_job, tried++ == 0);
+    code = Combine(code, code_of_job, i == 0);
     // The daemon is away or hangs: the other calls would only fail alike, each after its timeout.
     if (job.status().code() == StatusCode::kUnavailable || code_of_job == kExitTimedOut) {
-      context->console.Error(WithUntried(job.status(), jobs.size() - tried));
-      return code_of_job;
+      context->console.Error(jobs.size() == 1 ? job.status()
+                                              : WithJobs(job.status(), std::span(jobs).subspan(i)));
+      return code;
     }
     if (!job.ok()) {
-      context->console.Error(job.status());
+      const bool names_job = job.status().code() != StatusCode::kUnknown || jobs.size() == 1;
+      context->console.Error(names_job ? job.status()
+                                       : WithJobs(job.status(), std::span(jobs).subspan(i, 1)));
       continue;
     }
     if (context->globals.quiet) {

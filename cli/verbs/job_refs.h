@@ -40,7 +40,8 @@ class JobRefs {
 };
 
 // Calls the daemon once for each job. Prints each job that comes back (in words, by `say`, when the
-// output is a table), and an error line for each of the others.
+// output is a table), and an error line for each of the others. The first failure of the daemon
+// itself ends it; its line names the jobs that were not tried.
 StatusOr<ExitCode> ForEachJob(const std::vector<JobRef>& jobs,
                               const std::function<StatusOr<JobView>(Api*, const JobRef&)>& call,
                               const std::function<void(const JobView&)>& say,

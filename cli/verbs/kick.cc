@@ -65,7 +65,12 @@ class KickVerb final : public Verb {
     DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
     uint64_t kicked = 0;
     if (const Status status = KickSteps(*api, queue, &kicked); !status.ok()) {
-      return status.Followed(HowFar(status, kicked));
+      const Status told = status.Followed(HowFar(status, kicked));
+      if (kicked == 0) {
+        return told;
+      }
+      context->console.Error(told);
+      return kExitFailed;  // only part done
     }
     if (context->globals.output != OutputFormat::kTable) {
       context->console.out() << protocol::KickedToJson(kicked) << '\n';

@@ -37,15 +37,16 @@ class LeaseChangeVerb : public Verb {
     if (tokens_.empty()) {
       return UsageError("no lease is named; give the TOKEN that lease printed");
     }
-    for (const std::string& token : tokens_) {
-      DELAYD_RETURN_IF_ERROR(ParseLeaseToken(token).status());
+    // For the messages alone: a lease is named by its token.
+    std::vector<JobRef> refs;
+    for (const std::string& text : tokens_) {
+      DELAYD_ASSIGN_OR_RETURN(const LeaseToken token, ParseLeaseToken(text));
+      refs.emplace_back(token.job);
     }
     protocol::LeaseChange change;
     change.delay = delay_;
     change.lease = lease_;
     change.error = error_.value_or("");
-    // The refs only count the calls: a lease is named by its token.
-    const std::vector<JobRef> refs(tokens_.size(), JobId{});
     size_t next = 0;
     return ForEachJob(
         refs,

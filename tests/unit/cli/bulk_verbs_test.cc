@@ -246,6 +246,8 @@ TEST(KickFirstTest, AFailureSaysHowFarItCame) {
   const Status away = Unavailable("nobody there");
   const Status lost = Unknown("no answer", "timed_out");
   EXPECT_EQ(kick(0, away).err, "delayctl: nobody there\n");
+  EXPECT_EQ(kick(0, away).code, 5);
+  EXPECT_EQ(kick(2, away).code, 1) << "part was done: a script must not repeat it as after 5";
   EXPECT_EQ(kick(2, away).err,
             "delayctl: nobody there (stopped when 1000 of 2500 jobs had been kicked)\n");
   EXPECT_EQ(kick(3, lost).err,

@@ -132,10 +132,41 @@ TEST(StrangeAnswersTest, ADaemonThatHangsIsAskedOnceForManyJobs) {
       return ++answered < 3 ? Ok(protocol::JobToJson(SomeJob())) : Answer(hangs);
     };
     const Outcome outcome = Ctl({"cancel", "1", "2", "3", "4"}, {.daemon = daemon});
-    EXPECT_EQ(outcome.code, 6);
+    EXPECT_EQ(outcome.code, 1) << "two were cancelled";
     EXPECT_EQ(outcome.requests.size(), 3U);
-    EXPECT_EQ(outcome.err, "delayctl: no answer; 1 more was not tried\n");
+    EXPECT_EQ(outcome.err, "delayctl: no answer (job 3; not tried: 4)\n");
   }
+}
+
+// The first `done` calls succeed, then comes the failure.
+Outcome CtlUntilOutage(const std::vector<std::string>& args, int done, const Status& failure) {
+  const auto daemon = [done, failure](const Request&) mutable {
+    return done-- > 0 ? Ok(protocol::JobToJson(SomeJob())) : Answer(failure);
+  };
+  return Ctl(args, {.daemon = daemon});
+}
+
+// A script may take exit code 5 for "nothing happened".
+TEST(StrangeAnswersTest, AnOutageAfterAJobThatWasDoneIsPartOnly) {
+  const Status away = Unavailable("nobody", "unreachable");
+  for (const char* verb : {"cancel", "kick", "touch", "run"}) {
+    EXPECT_EQ(CtlUntilOutage({verb, "1", "2", "3"}, 1, away).code, 1) << verb;
+    EXPECT_EQ(CtlUntilOutage({verb, "1", "2", "3"}, 0, away).code, 5) << verb;
+    EXPECT_EQ(CtlUntilOutage({verb, "1"}, 0, away).err, "delayctl: nobody\n") << verb;
+  }
+  EXPECT_EQ(CtlUntilOutage({"ack", "7-1-a", "8-1-b", "9-1-c"}, 1, away).err,
+            "delayctl: nobody (job 8; not tried: 9)\n");
+  EXPECT_THAT(CtlUntilOutage({"cancel", "1", "2", "3", "4", "-o", "json"}, 1, away).err,
+              HasSubstr(R"("job":"2","not_tried":"3 4"})"));
+}
+
+TEST(StrangeAnswersTest, ALostAnswerSaysOfWhichJob) {
+  const Status lost = Unknown("no answer; it may have been done", "outcome_unknown");
+  const Outcome outcome = CtlUntilOutage({"cancel", "1", "2", "3"}, 1, lost);
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err,
+            "delayctl: no answer; it may have been done (job 2)\n"
+            "delayctl: no answer; it may have been done (job 3)\n");
 }
 
 }  // namespace

@@ -346,7 +346,7 @@ TEST(CancelVerbTest, AnAbsentDaemonIsSaidOnce) {
   const Outcome outcome =
       Ctl({"cancel", "1", "2", "3"}, {.daemon = Always(Unavailable("nobody", "unreachable"))});
   EXPECT_EQ(outcome.code, 5);
-  EXPECT_EQ(outcome.err, "delayctl: nobody; 2 more were not tried\n");
+  EXPECT_EQ(outcome.err, "delayctl: nobody (job 1; not tried: 2 3)\n");
 }
 
 TEST(RescheduleVerbTest, SaysOfAJobThatIsDueAlreadyThatItWas) {
