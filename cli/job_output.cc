@@ -185,11 +185,14 @@ void JobListPrinter::Print(const std::vector<JobView>& jobs) {
   }
 }
 
-void JobListPrinter::Finish(const std::string& next_cursor) {
+void JobListPrinter::Finish(const std::string& next_cursor, const std::string& next_queue) {
   if (context_->globals.quiet || context_->globals.output != OutputFormat::kJson) {
     return;
   }
   context_->console.out() << ']';
+  if (!next_queue.empty()) {
+    context_->console.out() << ",\"next_queue\":" << protocol::JsonString(next_queue);
+  }
   if (!next_cursor.empty()) {
     context_->console.out() << ",\"next_cursor\":" << protocol::JsonString(next_cursor);
   }

@@ -26,8 +26,9 @@ class JobListPrinter {
   JobListPrinter& operator=(const JobListPrinter&) = delete;
 
   void Print(const std::vector<JobView>& jobs);
-  // Ends the list; JSON shows `next_cursor` if there is one.
-  void Finish(const std::string& next_cursor = {});
+  // Ends the list; JSON shows `next_cursor` if there is one, and the queue that it is about if the
+  // list goes queue by queue.
+  void Finish(const std::string& next_cursor = {}, const std::string& next_queue = {});
 
  private:
   struct Columns;

@@ -46,8 +46,11 @@ StatusOr<JobView> ParseJob(std::string_view json);
 
 struct JobPage {
   std::vector<JobView> jobs;
-  std::string next_cursor;
+  std::string next_cursor;  // empty: this is the last page
 };
+
+// As a cursor it leads to the first page.
+inline constexpr std::string_view kFirstPageCursor = "0-0";
 
 std::string JobPageToJson(const JobPage& page);  // {"jobs": [...], "next_cursor": "..."}
 StatusOr<JobPage> ParseJobPage(std::string_view json);

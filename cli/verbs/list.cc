@@ -19,7 +19,8 @@ class ListVerb final : public Verb {
 
   std::string_view details() const override {
     return "Payloads are not listed: see show and export. Without --limit, a list ends at 100\n"
-           "jobs; stderr says so if there are more.\n"
+           "jobs; stderr says so if there are more. -o json then has next_cursor, for the HTTP\n"
+           "API; with the dead jobs of all queues also next_queue, the queue that it is about.\n"
            "\n"
            "--watch waits for a daemon that goes away. It watches the first jobs of a longer\n"
            "list: with -o jsonl, a job that moves up among them when others go has not appeared,\n"
@@ -81,9 +82,10 @@ class ListVerb final : public Verb {
       printer->Print({});
     }
     if (cursor.empty() && i < filters.size()) {
-      cursor = filters[i].queue.value_or("");  // one queue's jobs end with the list; this has more
+      cursor = protocol::kFirstPageCursor;  // one queue's jobs end with the list; the next has more
     }
-    printer->Finish(cursor);
+    const bool by_queue = !cursor.empty() && !filter.queue.has_value();
+    printer->Finish(cursor, by_queue ? filters[i].queue.value_or("") : "");
     if (!cursor.empty()) {
       TellMore(context);
     }

@@ -56,7 +56,7 @@ StatusOr<protocol::JobPage> FirstJobs(Api& api,
   for (const protocol::JobFilterText& filter : filters) {
     const uint64_t left = limit - all.jobs.size();
     if (left == 0) {
-      all.next_cursor = filter.queue.value_or("");
+      all.next_cursor = protocol::kFirstPageCursor;  // of the next queue
       break;
     }
     DELAYD_ASSIGN_OR_RETURN(protocol::JobPage some, api.ListUpTo(filter, left));

@@ -127,8 +127,21 @@ TEST(PresentationTest, AListThatEndsBetweenTwoQueuesSaysThatThereIsMore) {
     return Ctl({"list", "--state", "dead", "-o", "json", "--limit", limit}, {.daemon = one_in_each})
         .out;
   };
-  EXPECT_THAT(listed("1"), HasSubstr("next_cursor"));
-  EXPECT_THAT(listed("2"), Not(HasSubstr("next_cursor")));
+  EXPECT_THAT(listed("1"), HasSubstr(R"(],"next_queue":"b","next_cursor":"0-0"})"));
+  EXPECT_THAT(listed("2"), Not(HasSubstr("next_")));
+}
+
+TEST(PresentationTest, AListOfAllDeadJobsNamesTheQueueThatItsCursorIsAbout) {
+  const auto two_in_one = [](const Request& request) {
+    return request.target.starts_with("/v1/queues")
+               ? Ok(protocol::QueuesToJson({{.name = "a", .dead = 2}}))
+               : Ok(protocol::JobPageToJson({{SomeJob()}, "1-2a"}));
+  };
+  std::vector<std::string> args = {"list", "--state", "dead", "-o", "json", "--limit", "1"};
+  EXPECT_THAT(Ctl(args, {.daemon = two_in_one}).out,
+              HasSubstr(R"(],"next_queue":"a","next_cursor":"1-2a"})"));
+  args.insert(args.end(), {"--queue", "a"});
+  EXPECT_THAT(Ctl(args, {.daemon = two_in_one}).out, HasSubstr(R"(],"next_cursor":"1-2a"})"));
 }
 
 TEST(PresentationTest, ConfigTellsWhereEachSettingComesFrom) {

@@ -38,6 +38,8 @@ TEST(ListTest, PagesHaveNoDoublesAndNoHoles) {
       EXPECT_TRUE(ids.insert(job.id).second);
     }
     EXPECT_EQ(ids.size(), 250U);
+    EXPECT_EQ(ListAll(&harness, {.limit = limit, .cursor = "0-0"}).size(), 250U)
+        << "the first page, as delayctl list tells it (protocol::kFirstPageCursor)";
     EXPECT_EQ(ListAll(&harness, {.queue = "a", .limit = limit}).size(), 125U);
   }
 }
