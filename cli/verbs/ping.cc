@@ -14,7 +14,8 @@ class PingVerb final : public Verb {
   std::string_view summary() const override { return "Check that the daemon answers"; }
 
   std::string_view details() const override {
-    return "Prints its version and how long the answer took. Exit code 5: nobody answered.\n"
+    return "Prints its version and how long the answer took. Exit code 5: nobody answered, or it\n"
+           "is not well; 6: no answer within --timeout.\n"
            "\n"
            "Example:\n"
            "  delayctl ping --timeout 1s";

@@ -21,7 +21,7 @@ class StatusVerb final : public Verb {
   }
 
   std::string_view details() const override {
-    return "Exit code 5: it does not answer, or is not ready.\n"
+    return "Exit code 5: it cannot be reached, or is not ready; 6: no answer within --timeout.\n"
            "\n"
            "Example:\n"
            "  delayctl status -o json";

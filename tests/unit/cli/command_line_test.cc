@@ -38,6 +38,16 @@ TEST(CommandLineTest, EveryVerbHasHelpWithAnExample) {
   }
 }
 
+TEST(CommandLineTest, ThatNoAnswerInTimeIsExitCode6IsInTheHelp) {
+  const auto hangs = [](const Request&) {
+    return Answer(DeadlineExceeded("no answer", "timed_out"));
+  };
+  for (const char* verb : {"ping", "status"}) {
+    EXPECT_EQ(Ctl({verb}, {.daemon = hangs}).code, 6) << verb;
+    EXPECT_THAT(Ctl({verb, "--help"}).out, HasSubstr("6: no answer within --timeout")) << verb;
+  }
+}
+
 TEST(CommandLineTest, TheUsageShowsWhatMayBeLeftOutAndHowManyItTakes) {
   const std::pair<const char*, const char*> cases[] = {
       {"wait", " (ID | --key KEY)\n"},
