@@ -78,7 +78,7 @@ JobView EngineCore::Grant(Slot slot,
   LeaseInfo& info = LeaseOf(slot);
   const JobRecord& held = *info.record;
   info.sequence = ++lease_sequence_;
-  info.expires = now_.boot + lease.value_or(held.lease);
+  info.EndAfter(lease.value_or(held.lease), now_);
   info.client = client;
   info.timer = wheel::IndexOf(lease_wheel_.Add(BootTick(info.expires), TimerIdOfJob(slot)));
   Queue& queue = queues_[held.queue];

@@ -242,7 +242,7 @@ StatusOr<Body> EngineCore::Do(const Extend& command) {
   DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
   DELAYD_RETURN_IF_ERROR(CheckLeaseTime(command.lease));
   LeaseInfo& info = LeaseOf(slot);
-  info.expires = now_.boot + command.lease.value_or(info.record->lease);
+  info.EndAfter(command.lease.value_or(info.record->lease), now_);
   const bool moved = lease_wheel_.Move(lease_wheel_.HandleAt(info.timer), BootTick(info.expires));
   DELAYD_CHECK(moved);
   return BodyOf(ViewOf(*info.record, JobState::kLeased));

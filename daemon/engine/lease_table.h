@@ -23,11 +23,17 @@ namespace delayd::engine {
 struct LeaseInfo {
   uint64_t sequence = 0;  // 0: it is over
   BootTime expires;
+  WallTime expires_wall;  // the same moment, as the wall clock stood when it was set
   std::string client;
   uint32_t timer = 0;  // the index of its timer in the lease wheel, or:
   // The timer has fired, and its index may be another timer's by now.
   static constexpr uint32_t kFired = UINT32_MAX;
   std::unique_ptr<storage::JobRecord> record;  // without the payload
+
+  void EndAfter(Millis lease, const Now& now) {
+    expires = now.boot + lease;
+    expires_wall = now.wall + lease;
+  }
 };
 
 class LeaseTable {

@@ -24,7 +24,11 @@ JobView EngineCore::ViewOf(const JobRecord& record, JobState state) const {
 void EngineCore::AddLease(const LeaseInfo& lease, JobView* view) const {
   view->client = lease.client;
   view->time_left = lease.expires - now_.boot;
-  view->lease_expires = now_.wall + *view->time_left;
+  const DueTimes end{.kind = DueKind::kRelative,
+                     .wall = lease.expires_wall,
+                     .boot_id = boot_id_,
+                     .boot = lease.expires};
+  view->lease_expires = end.wall + StepOfWall(end, boot_id_, now_);
   view->lease_ends = lease.expires;
 }
 

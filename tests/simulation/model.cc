@@ -504,7 +504,11 @@ JobView Model::ViewOf(const ModelJob& job, JobState state) const {
   }
   if (state == JobState::kLeased) {
     view.time_left = job.lease_end - now_.boot;
-    view.lease_expires = now_.wall + *view.time_left;
+    const Millis set_by = now_.wall + *view.time_left - job.lease_end_wall;
+    view.lease_expires =
+        std::clamp(job.lease_end_wall + std::chrono::round<std::chrono::seconds>(set_by),
+                   WallTime(),
+                   WallFromMillis(limits::kWallMsMax));
     view.lease_ends = job.lease_end;
     view.client = job.client;
   }

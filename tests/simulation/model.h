@@ -68,6 +68,7 @@ struct ModelJob {
   uint64_t timer_rank = 0;  // order among timers of the same millisecond
   uint64_t lease_sequence = 0;
   BootTime lease_end;
+  WallTime lease_end_wall;  // as the wall clock stood when it was set
 };
 
 // What is known under a caller's key, and of its finished jobs.

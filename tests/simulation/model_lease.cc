@@ -73,6 +73,7 @@ JobView Model::Grant(ModelJob* job,
   job->client = client;
   job->lease_sequence = ++lease_sequence_;
   job->lease_end = now_.boot + lease.value_or(job->lease);
+  job->lease_end_wall = now_.wall + lease.value_or(job->lease);
   job->timer_rank = next_rank_++;
   ++counters_.handed_out;
   JobView view = ViewOf(*job, JobState::kLeased);
@@ -287,6 +288,7 @@ void Model::Do(RequestId request, const engine::Extend& command) {
     return Refuse(request, StatusCode::kInvalidArgument, "invalid_lease", 0);
   }
   job->lease_end = now_.boot + command.lease.value_or(job->lease);
+  job->lease_end_wall = now_.wall + command.lease.value_or(job->lease);
   job->timer_rank = next_rank_++;
   Answer(request, ViewOf(*job, JobState::kLeased), 0);
 }

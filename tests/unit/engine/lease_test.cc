@@ -16,6 +16,22 @@ TEST(LeaseTest, ComesWithTokenAttemptAndLateness) {
   EXPECT_TRUE(leased[0].lease_token.has_value());
 }
 
+// The clocks are read rounded down, so that their distance wavers by a millisecond.
+TEST(LeaseTest, ItsEndIsShownAlikeWhileNobodySetsTheClock) {
+  EngineHarness harness;
+  const JobId id = harness.EnqueueOk({.due = DueAfter{Millis(0)}, .lease = Millis(7000)}).id;
+  harness.Wait(Millis(1));
+  const WallTime end = harness.LeaseNow().at(0).lease_expires.value();
+  for (const Millis waver : {Millis(1), Millis(-2), Millis(1)}) {
+    harness.clock().StepWall(waver);
+    harness.Wait(Millis(100));
+    EXPECT_EQ(harness.ShowOk(id).lease_expires, end);
+  }
+  harness.clock().StepWall(kHour);
+  EXPECT_EQ(harness.ShowOk(id).lease_expires, end + kHour);
+  EXPECT_EQ(harness.ShowOk(id).time_left, Millis(6700));
+}
+
 TEST(LeaseTest, OrderIsPriorityThenDueThenId) {
   EngineHarness harness;
   harness.EnqueueOk({.due = DueAfter{Millis(20)}, .payload = "late"});
