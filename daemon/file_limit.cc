@@ -18,23 +18,14 @@ constexpr rlim_t kOtherFilesMin = 128;
 // With fewer, the store or the server's event descriptors cannot even be opened.
 constexpr rlim_t kFilesMin = 64;
 
-// Or to the hard limit.
-void RaiseTo(rlim_t files) {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < files) {
-    limit.rlim_cur = std::min(files, limit.rlim_max);
-    ::setrlimit(RLIMIT_NOFILE, &limit);
-  }
-}
-
 }  // namespace
 
-void RaiseFileLimit(uint32_t connections) {
-  RaiseTo(connections + kOtherFiles);
-}
-
-void RaiseFileLimitForStore() {
-  RaiseTo(RLIM_INFINITY);
+void RaiseFileLimit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
 }
 
 Status CheckFileLimit() {

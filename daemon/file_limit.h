@@ -12,12 +12,9 @@
 
 namespace delayd {
 
-// Raises the limit to what `connections` clients and the store need, or to the hard limit.
-void RaiseFileLimit(uint32_t connections);
-
-// Raises it to the hard limit: a store has a file for each 64 MiB, which under the service may be
-// more than the soft limit of a shell.
-void RaiseFileLimitForStore();
+// To the hard limit. A store keeps all its files open, one for each 64 MiB, so how many it will
+// need while it grows is not known at the start.
+void RaiseFileLimit();
 
 Status CheckFileLimit();
 

@@ -293,7 +293,7 @@ Status EndRecovery(const std::string& data_dir) {
 }  // namespace
 
 int VerifyOffline(const Config& config, bool repair) {
-  RaiseFileLimitForStore();
+  RaiseFileLimit();
   if (const Status status = Enter(config.data_dir); !status.ok()) {
     return Refuse(status);
   }
@@ -309,7 +309,7 @@ int VerifyOffline(const Config& config, bool repair) {
 }
 
 int RecoverOffline(const Config& config, bool accept_loss) {
-  RaiseFileLimitForStore();
+  RaiseFileLimit();
   if (const Status status = Enter(config.data_dir); !status.ok()) {
     return Refuse(status);
   }

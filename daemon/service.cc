@@ -353,7 +353,7 @@ Status CloseStore(storage::JobStore* store) {
 int RunService(const Config& config, const ReadConfig& read_config) {
   log::Start(config.log);
   SettleSignals();
-  RaiseFileLimit(config.limits.connections);
+  RaiseFileLimit();
   if (const Status status = CheckFileLimit(); !status.ok()) {
     return Refuse("cannot start", status, kExitFailed);
   }
