@@ -1,4 +1,5 @@
 // A copy of a running store: where it may be placed, and when it is whole.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,11 +12,13 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/crash_point.h"
 #include "base/errno_text.h"
 #include "base/size_text.h"
+#include "base/unique_fd.h"
 #include "storage/files.h"
 #include "storage/flush_room.h"
 #include "storage/keys.h"
@@ -26,6 +29,7 @@
 #include "storage/record.h"
 #include "storage/rocks_store.h"
 
+#include <sys/file.h>
 #include <sys/stat.h>
 
 namespace delayd::storage {
@@ -213,6 +217,31 @@ Status CutAtFirstHole(const std::string& directory) {
   return OkStatus();
 }
 
+// Locks the directory of a copy, for another daemon may be told to write a backup to the same path:
+// each would remove what the other has there.
+StatusOr<UniqueFd> LockCopy(const std::string& path) {
+  const Status taken = FailedPrecondition(
+      "another backup is being written to " + path + "; name another directory, or wait for it",
+      "backup_busy");
+  UniqueFd lock(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!lock.valid()) {
+    return errno == ENOENT ? taken : PosixError("cannot open", path);
+  }
+  // Some network file systems cannot lock a directory. A backup to them is worth more.
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return taken;
+  }
+
+  struct stat held {};
+
+  struct stat there {};
+
+  // The other one may have ended before we had the lock.
+  const bool is_there = ::fstat(lock.get(), &held) == 0 && ::lstat(path.c_str(), &there) == 0 &&
+                        held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+  return is_there ? StatusOr<UniqueFd>(std::move(lock)) : taken;
+}
+
 // The directory of a copy, which is removed unless the copy is kept: an incomplete copy is of no
 // use, and would be in the way of the next one.
 class UnfinishedCopy {
@@ -232,10 +261,14 @@ class UnfinishedCopy {
   // Replaces what another backup has left there.
   Status Make(const std::string& path) {
     std::error_code error;
-    fs::remove_all(path, error);
+    if (fs::exists(fs::symlink_status(path, error))) {
+      DELAYD_ASSIGN_OR_RETURN(const UniqueFd left_by_other, LockCopy(path));
+      fs::remove_all(path, error);
+    }
     if (::mkdir(path.c_str(), 0700) != 0) {
       return PosixError("cannot make the directory", path);
     }
+    DELAYD_ASSIGN_OR_RETURN(lock_, LockCopy(path));
     path_ = path;
     // If everybody can read the directory, everybody can read the jobs.
     if (::chmod(path.c_str(), 0700) != 0) {
@@ -257,6 +290,7 @@ class UnfinishedCopy {
 
  private:
   std::string path_;
+  UniqueFd lock_;  // of the directory, whatever its name
 };
 
 Status SyncFiles(const std::string& directory) {

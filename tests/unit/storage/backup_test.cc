@@ -216,6 +216,20 @@ TEST_F(BackupTest, WhatABackupThatWasCutShortHasLeftIsReplaced) {
   EXPECT_EQ(CountRows(*Open("backup")), 5U);
 }
 
+TEST_F(BackupTest, TwoDaemonsDoNotRemoveEachOthersBackup) {
+  Commit(1, 5);
+  const std::unique_ptr<JobStore> other = Open("other");
+  Status second;
+  const Status first = BackUpRocksJobStore(store_.get(), dir_.Sub("backup"), [&] {
+    second = BackUpRocksJobStore(other.get(), dir_.Sub("backup"));
+    return true;
+  });
+  EXPECT_EQ(second.reason(), "backup_busy");
+  EXPECT_THAT(second.message(), HasSubstr("another backup is being written to"));
+  ASSERT_TRUE(first.ok()) << first.message();
+  EXPECT_EQ(CountRows(*Open("backup")), 5U);
+}
+
 TEST_F(BackupTest, BackupTakenWhileCommitsRunIsACutBetweenTwoBatches) {
   std::thread committer([this] { Commit(1, 300); });
   for (int i = 0; i < 3; ++i) {
