@@ -320,6 +320,12 @@ Status FormatMissing(const std::string& directory, const std::string& what) {
                   "damaged_store");
 }
 
+Status FormatMissingToo(const Status& logs) {
+  return logs.Followed("; its FORMAT file is missing too, and recover needs it: write \"" +
+                       std::string(kFormatPrefix) + std::to_string(kSchemaVersion) +
+                       "\" into FORMAT first");
+}
+
 Status CurrentLost(const std::string& directory, const std::string& what) {
   DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(directory));
   const auto is_manifest = [](const std::string& name) { return name.starts_with("MANIFEST-"); };

@@ -67,6 +67,10 @@ Status CheckFiles(const std::string& directory);
 // The error for a directory that has something ("it holds jobs") but no FORMAT.
 Status FormatMissing(const std::string& directory, const std::string& what);
 
+// The error for a directory without FORMAT whose logs are damaged too, as `logs` says: recover,
+// which it names, takes the directory for no store.
+Status FormatMissingToo(const Status& logs);
+
 // The error for a complete store with something wrong about CURRENT ("is missing").
 Status CurrentLost(const std::string& directory, const std::string& what);
 

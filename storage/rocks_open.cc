@@ -342,17 +342,21 @@ Status CheckTables(const rocksdb::DBOptions& options,
 // store nothing is cut and no tables are made: that program could not open it again.
 Status RocksJobStore::CheckOurs(const RocksJobStoreOptions& options) const {
   RecoveryReport look;
-  DELAYD_RETURN_IF_ERROR(RecoverLogs(
-      dir_.path(), options.accept_loss ? LogRepair::kShowLoss : LogRepair::kLookOnly, &look));
-  if (!look.holds_changes) {
+  const Status logs = RecoverLogs(
+      dir_.path(), options.accept_loss ? LogRepair::kShowLoss : LogRepair::kLookOnly, &look);
+  const bool logs_are_damaged = !logs.ok() && look.lost_batches > 0;
+  DELAYD_RETURN_IF_ERROR(logs_are_damaged ? OkStatus() : logs);
+  if (!look.holds_changes && !logs_are_damaged) {
     return OkStatus();
   }
   const auto view = NewCutView(options.env, dir_.path(), look, options.accept_loss);
   DELAYD_ASSIGN_OR_RETURN(const FoundTables found,
                           FindTables(MakeDbOptions(options, view.get()), dir_));
-  return found.missing || !found.unknown.empty()
-             ? OfAnotherProgram()
-             : LookBeforeOpen(dir_, options, /*was_complete=*/false);
+  if (found.missing || !found.unknown.empty()) {
+    return OfAnotherProgram();
+  }
+  return logs_are_damaged ? FormatMissingToo(logs)
+                          : LookBeforeOpen(dir_, options, /*was_complete=*/false);
 }
 
 // Leaves nothing behind in a directory that holds something else.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "storage/batch_floor.h"
+#include "storage/data_dir.h"
 #include "tests/unit/storage/recovery_fixture.h"
 
 #include <sys/wait.h>
@@ -33,6 +34,24 @@ class RecoveryErrorsTest : public RecoveryTest {
     return Log();
   }
 };
+
+// Verify and recover send the user to a start, which tells whether there was a store.
+TEST_F(RecoveryErrorsTest, AMissingFormatBesideADamagedLogIsAdvisedUponToTheEnd) {
+  DamageMiddle();
+  fs::remove(path() + "/FORMAT");
+  const Status recover = DataDir::RequireStore(path());
+  EXPECT_THAT(recover.message(), HasSubstr("start delayd on it"));
+  const Status start = Open().status();
+  EXPECT_EQ(start.reason(), "damaged_store");
+  EXPECT_THAT(start.message(),
+              HasSubstr("recover --accept-loss; its FORMAT file is missing too, and recover needs "
+                        "it: write \"delayd-store schema 1\" into FORMAT first"));
+  WriteFile(path() + "/FORMAT", "delayd-store schema 1\n");
+  EXPECT_TRUE(DataDir::RequireStore(path()).ok());
+  const auto store = Open(/*accept_loss=*/true);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  EXPECT_GT(Jobs(**store).size(), 0U);
+}
 
 TEST_F(RecoveryErrorsTest, P9WhatCannotBeCopiedAsideIsNotCut) {
   const std::string log = TearTail();
