@@ -95,6 +95,10 @@ class Completer {
         ++arguments_;
         continue;
       }
+      if (word.size() > 2 && word[1] != '-') {
+        ReadBundle(word);
+        continue;
+      }
       const size_t equals = word.find('=');
       const Option* option = Find(word.substr(0, equals));
       if (option == nullptr || option->metavar.empty()) {
@@ -105,6 +109,26 @@ class Completer {
       } else {
         static_cast<void>(option->set(word.substr(equals + 1)));
       }
+    }
+  }
+
+  // "-qo json", "-qojson": short options in one word. The first that takes a value ends them: what
+  // is behind it in the word, or the next word, is its value.
+  void ReadBundle(const std::string& word) {
+    for (size_t i = 1; i < word.size(); ++i) {
+      const Option* option = Find(std::string("-") + word[i]);
+      if (option == nullptr) {
+        return;
+      }
+      if (option->metavar.empty()) {
+        continue;
+      }
+      if (i + 1 == word.size()) {
+        waiting_ = option;
+      } else {
+        static_cast<void>(option->set(word.substr(i + 1)));
+      }
+      return;
     }
   }
 

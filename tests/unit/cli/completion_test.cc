@@ -71,6 +71,8 @@ TEST(CompletionTest, ValuesOfOptionsInEitherForm) {
   EXPECT_THAT(Tab({"list", "--state", "=", "d"}), ElementsAre("dead"));  // as bash takes it apart
   EXPECT_THAT(Tab({"list", "--state", "="}).size(), 5U);
   EXPECT_THAT(Tab({"-o", "js"}), ElementsAre("json", "jsonl"));
+  EXPECT_THAT(Tab({"-qo", "js"}), ElementsAre("json", "jsonl"));
+  EXPECT_THAT(Tab({"list", "-aqo", "js"}), ElementsAre("json", "jsonl"));
   EXPECT_THAT(Tab({"completion", "z"}), ElementsAre("zsh"));
   EXPECT_THAT(Tab({"enqueue", "--file", ""}), ElementsAre(":files"));
   EXPECT_THAT(Tab({"work", "--exec", "ca"}), ElementsAre(":files"));
@@ -92,6 +94,7 @@ TEST(CompletionTest, WordsOfVerbsAreOfferedOnce) {
   EXPECT_THAT(Tab({"config", ""}), ElementsAre("show", "check"));
   EXPECT_THAT(Tab({"config", "check", ""}), ElementsAre(":files"));
   EXPECT_THAT(Tab({"config", "-o", "json", "check", ""}), ElementsAre(":files"));
+  EXPECT_THAT(Tab({"config", "-qo", "json", "check", ""}), ElementsAre(":files"));
   EXPECT_THAT(Tab({"config", "check", "file", ""}), IsEmpty());
 }
 
@@ -106,6 +109,8 @@ TEST(CompletionTest, QueueNamesComeFromTheServerThatTheLineNames) {
   for (const std::vector<std::string>& line :
        {std::vector<std::string>{"-s", "unix:/x", "list", "--queue", "m"},
         {"--server=unix:/x", "list", "--queue", "m"},
+        {"list", "-qs", "unix:/x", "--queue", "m"},
+        {"list", "-aqsunix:/x", "--queue", "m"},
         {"--server", "=", "unix:/x", "list", "--queue", "m"},
         // As bash takes them apart.
         {"-s", "unix", ":", "/x", "list", "--queue", "m"},
