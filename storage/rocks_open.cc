@@ -382,6 +382,24 @@ Status RocksJobStore::MakeSchema() {
   return Commit(batch);
 }
 
+namespace {
+
+// A number that no recovery makes anew: without it nobody knows in which form the rows are, or how
+// far the store had come.
+StatusOr<uint64_t> ReadNeeded(const std::string& directory,
+                              std::string_view key,
+                              std::string_view value) {
+  StatusOr<uint64_t> number = DecodeNumber(key, value);
+  if (!number.ok()) {
+    return number.status()
+        .WithContext("data directory " + directory + " is damaged")
+        .Followed("; no recovery mends this, restore a backup");
+  }
+  return number;
+}
+
+}  // namespace
+
 StatusOr<bool> CheckSchema(const RocksReader& store, const DataDir& dir, bool may_be_missing) {
   std::string value;
   const Status found = store.Get(Table::kMeta, kSchemaKey, &value);
@@ -396,7 +414,7 @@ StatusOr<bool> CheckSchema(const RocksReader& store, const DataDir& dir, bool ma
                     "damaged_store");
   }
   DELAYD_RETURN_IF_ERROR(found);
-  DELAYD_ASSIGN_OR_RETURN(const uint64_t schema, DecodeNumber(kSchemaKey, value));
+  DELAYD_ASSIGN_OR_RETURN(const uint64_t schema, ReadNeeded(dir.path(), kSchemaKey, value));
   if (schema > kSchemaVersion) {
     return dir.NewerSchema(schema);
   }
@@ -411,7 +429,7 @@ Status CheckBatchNumber(const RocksReader& store,
   std::string value;
   const Status found = store.Get(Table::kMeta, kBatchNumberKey, &value);
   if (found.ok()) {
-    DELAYD_ASSIGN_OR_RETURN(report->batch_number, DecodeNumber(kBatchNumberKey, value));
+    DELAYD_ASSIGN_OR_RETURN(report->batch_number, ReadNeeded(directory, kBatchNumberKey, value));
   } else if (found.code() != StatusCode::kNotFound) {
     return found;
   }

@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "storage/batch_floor.h"
 #include "storage/data_dir.h"
+#include "tests/support/plain_tables.h"
 #include "tests/unit/storage/recovery_fixture.h"
 
 #include <sys/wait.h>
@@ -34,6 +37,33 @@ class RecoveryErrorsTest : public RecoveryTest {
     return Log();
   }
 };
+
+TEST_F(RecoveryErrorsTest, ADamagedNumberThatKeepsAStoreShutIsToldWithItsCure) {
+  for (const std::string_view key : {kBatchNumberKey, kSchemaKey}) {
+    fs::remove_all(path());
+    Commit(1, 3);
+    {
+      std::vector<rocksdb::ColumnFamilyHandle*> families;
+      rocksdb::DB* opened = nullptr;
+      rocksdb::DBOptions options;
+      options.env = env_.get();
+      ASSERT_TRUE(rocksdb::DB::Open(options, path(), test::PlainTables(), &families, &opened).ok());
+      const std::unique_ptr<rocksdb::DB> db(opened);
+      const std::string damaged = Flipped(EncodeNumber(key, 1), 2);
+      EXPECT_TRUE(db->Put(rocksdb::WriteOptions(), families.front(), key, damaged).ok());
+      for (rocksdb::ColumnFamilyHandle* family : families) {
+        EXPECT_TRUE(db->DestroyColumnFamilyHandle(family).ok());
+      }
+    }
+    for (const bool accept_loss : {false, true}) {
+      const Status status = Open(accept_loss).status();
+      EXPECT_EQ(status.code(), StatusCode::kDataLoss) << key;
+      EXPECT_THAT(status.message(),
+                  AllOf(HasSubstr("is damaged: meta " + std::string(key)),
+                        HasSubstr("; no recovery mends this, restore a backup")));
+    }
+  }
+}
 
 // Verify and recover send the user to a start, which tells whether there was a store.
 TEST_F(RecoveryErrorsTest, AMissingFormatBesideADamagedLogIsAdvisedUponToTheEnd) {
