@@ -290,6 +290,11 @@ std::string MergeRoom::Tell(const Merge& merge, Lack lack) const {
          free + " are free";
 }
 
+bool MergeRoom::HasRoomToMerge(uint64_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  return Fits(bytes);
+}
+
 bool MergeRoom::IsWaiting(const std::string& table) {
   const std::lock_guard lock(mutex_);
   DropWhatFits();

@@ -66,6 +66,9 @@ class MergeRoom final : public rocksdb::EventListener {
   // Is there as much as a flush may write?
   bool HasRoomToFlush() const { return Free() >= kept_bytes_; }
 
+  // Would a merge that may write so much fit now?
+  bool HasRoomToMerge(uint64_t bytes) const;
+
   // Is there so much that files may be allocated ahead?
   bool HasPlenty() const { return Free() >= 4 * kept_bytes_; }
 

@@ -4,6 +4,8 @@
 #include <limits>
 #include <string>
 
+#include <rocksdb/metadata.h>
+
 namespace delayd::storage {
 namespace {
 
@@ -29,12 +31,22 @@ bool WriteLimits::HasMany(rocksdb::ColumnFamilyHandle* family) const {
          std::atoi(files.c_str()) >= kManyFiles;
 }
 
+// The next merge of level 0 reads all of it.
+bool WriteLimits::MergeFits(rocksdb::ColumnFamilyHandle* family) const {
+  rocksdb::ColumnFamilyMetaData table;
+  db_->GetColumnFamilyMetaData(family, &table);
+  return room_->HasRoomToMerge(table.levels[0].size);
+}
+
 void WriteLimits::Look() {
   for (size_t table = 0; table < families_->size(); ++table) {
     rocksdb::ColumnFamilyHandle* const family = (*families_)[table];
     // Once lifted, the limits stay lifted until level 0 is merged: the usual ones would stop writes
     // at once.
-    const bool lifted = HasMany(family) && (lifted_[table] || room_->IsWaiting(family->GetName()));
+    // A merge that waits for its turn may not have been refused yet. When it is, writes may have
+    // stopped, and nobody would lift the limits any more.
+    const bool lifted = HasMany(family) && (lifted_[table] || room_->IsWaiting(family->GetName()) ||
+                                            !MergeFits(family));
     if (lifted != lifted_[table]) {
       Set(table, lifted);
     }

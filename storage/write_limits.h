@@ -3,9 +3,9 @@
 //
 // What:    RocksDB slows writes down at 20 files in level 0 and stops them at 36, until a
 //          compaction has reduced the number. If the disk has no room for that compaction, acks and
-//          cancels would wait for ever. So the limits are lifted for a table whose merge waits for
-//          room (storage/merge_room.h) while it has many files. At a start they are lifted for
-//          every table with many files, since no merge has been tried yet.
+//          cancels would wait for ever. So the limits are lifted for a table with many files whose
+//          merge waits for room (storage/merge_room.h), or would have to. At a start they are
+//          lifted for every table with many files, since no merge has been tried yet.
 // Errors:  none: an option that cannot be set is tried again at the next look.
 // Threads: the committing thread; the constructor before the first commit.
 // Cost:    a look reads some properties of RocksDB, after a flush or a merge. Setting limits takes
@@ -34,6 +34,7 @@ class WriteLimits {
 
  private:
   bool HasMany(rocksdb::ColumnFamilyHandle* family) const;
+  bool MergeFits(rocksdb::ColumnFamilyHandle* family) const;
   void Set(size_t table, bool lifted);
 
   rocksdb::DB* const db_;

@@ -18,6 +18,7 @@
 #include "tests/support/fault_file_system.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/storage/count_rows.h"
+#include "tests/unit/storage/no_merges.h"
 #include "tests/unit/storage/small_disk.h"
 
 namespace delayd::storage {
@@ -71,15 +72,11 @@ class MergeRoomTest : public ::testing::Test {
       batch.Put(Table::kTimers, Key(id), std::string(1000, 'x'));
     }
     ASSERT_TRUE(store_->Commit(batch).ok());
-    AwaitFlush();
-  }
-
-  // The log is full: RocksDB writes its tables with the next commit.
-  void AwaitFlush() {
+    // The log is full: RocksDB writes its tables with the next commit.
     const uint64_t before = Files();
     while (Files() == before && !::testing::Test::HasFailure()) {
       Batch next;
-      next.Put(Table::kQueues, "orders", "record");
+      next.Put(Table::kTimers, Key(from), std::string(1000, 'x'));
       ASSERT_TRUE(store_->Commit(next).ok());
     }
   }
@@ -147,6 +144,23 @@ TEST_F(MergeRoomTest, AStoreWithManyFilesThatCannotBeMergedTakesCommitsFromTheSt
   Open();
   Flush();
   EXPECT_GT(Files(), 40U);
+}
+
+// It is tried when others have left their threads; then writes must not have stopped.
+TEST_F(MergeRoomTest, P1CommitsGoOnWhereAMergeThatWillNotFitWaitsForItsTurn) {
+  Open();
+  disk_->free = kLittle;
+  {
+    const NoMerges busy;
+    for (int file = 0; file < 40; ++file) {
+      Flush();
+    }
+  }
+  disk_->free = kPlenty;
+  while (Files() > 4) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(CountRows(*store_), 300U);
 }
 
 TEST_F(MergeRoomTest, WhatRemovesMoreThanItWritesFits) {
