@@ -51,6 +51,7 @@ def sources(root):
     yield os.path.join(root, "daemon", "disk_reserve.cc")
     # What a backup could not do.
     yield os.path.join(root, "storage", "posix_error.cc")
+    yield os.path.join(root, "storage", "rocks_backup.cc")
     yield os.path.join(root, "storage", "rocks_status.cc")
 
 
