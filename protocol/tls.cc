@@ -85,6 +85,22 @@ std::string_view CureOf(long verdict) {
   }
 }
 
+// What to do when the other side has ended the conversation with this alert.
+std::string_view CureOfAlert(int reason) {
+  switch (reason - SSL_AD_REASON_OFFSET) {
+    case SSL_AD_INTERNAL_ERROR:
+      return "a daemon with too many connections does so: try again, or raise limits.connections";
+    case SSL_AD_BAD_CERTIFICATE:
+    case SSL_AD_CERTIFICATE_UNKNOWN:
+    case SSL_AD_UNKNOWN_CA:
+      return "it does not trust the certificate: tell it who signed that, or renew it";
+    case SSL_AD_CERTIFICATE_EXPIRED:
+      return "renew the certificate";
+    default:
+      return "look for the cause there";
+  }
+}
+
 WallTime TimeOf(const ASN1_TIME* time) {
   std::tm parts{};
   DELAYD_CHECK(ASN1_TIME_to_tm(time, &parts) == 1);
@@ -271,14 +287,18 @@ void TlsChannel::Drain() {
 
 Status TlsChannel::Failure() {
   const long verdict = SSL_get_verify_result(ssl_.get());
-  const bool ended_by_peer = ERR_GET_REASON(ERR_peek_error()) == SSL_R_TLSV1_ALERT_INTERNAL_ERROR;
-  const std::string cause =
-      ErrorText() + (ended_by_peer ? ", as from a daemon with too many connections" : "");
+  const int reason = ERR_GET_REASON(ERR_peek_error());
+  const std::string cause = ErrorText();
   Drain();  // the alert tells the peer why
   if (verdict != X509_V_OK) {
     return Unavailable(
         "its certificate is refused: " + std::string(X509_verify_cert_error_string(verdict)) +
             "; " + std::string(CureOf(verdict)),
+        "tls_failed");
+  }
+  if (reason > SSL_AD_REASON_OFFSET) {
+    return Unavailable(
+        "the other side ended TLS: " + cause + "; " + std::string(CureOfAlert(reason)),
         "tls_failed");
   }
   return Unavailable("no TLS: " + cause + "; check that it speaks TLS", "tls_failed");

@@ -115,11 +115,25 @@ TEST_F(TlsTest, TheCertificateMustBeOfSomebodyTrustedAndValid) {
               AllOf(HasSubstr("expired; renew it"), Not(HasSubstr("--ca-file"))));
 }
 
+// A client that refuses the certificate says so, and it does speak TLS.
+TEST_F(TlsTest, AnAlertOfTheOtherSideIsNotTakenForSomethingElseThanTls) {
+  const CertificateFiles stranger = MakeCertificate(dir_.path(), "stranger");
+  End server(Server(stranger));
+  End client(Client(ours_), "localhost");
+  Talk(&client, &server);
+  EXPECT_EQ(server.status.reason(), "tls_failed");
+  EXPECT_THAT(server.status.message(),
+              AllOf(HasSubstr("the other side ended TLS: "),
+                    HasSubstr("unknown ca; it does not trust the certificate"),
+                    Not(HasSubstr("no TLS"))));
+}
+
 TEST_F(TlsTest, WhatIsNoTlsFailsAndStaysFailed) {
   End server(Server(ours_));
   std::string heard;
   const Status status = server.channel.Receive("GET / HTTP/1.1\r\n\r\n", &heard);
   EXPECT_EQ(status.reason(), "tls_failed");
+  EXPECT_THAT(status.message(), HasSubstr("check that it speaks TLS"));
   EXPECT_FALSE(server.channel.established());
   EXPECT_FALSE(server.channel.Receive("more", &heard).ok());
   EXPECT_EQ(heard, "");
