@@ -135,6 +135,7 @@ std::string Console::FitToScreen(std::string_view text) const {
 }
 
 void Console::View(const std::function<void()>& print) {
+  MeasureScreen();
   std::stringbuf view;
   // Changing the buffer clears a failure.
   const std::ios::iostate state = out_.rdstate();
@@ -146,7 +147,6 @@ void Console::View(const std::function<void()>& print) {
     out_ << '\n' << view.view();
     return;
   }
-  MeasureScreen();
   // Cursor to the top left, then clear the screen.
   out_ << "\x1b[H\x1b[2J" << FitToScreen(view.view());
 }

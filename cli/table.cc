@@ -9,6 +9,11 @@
 #include "base/utf8.h"
 
 namespace delayd::cli {
+namespace {
+
+constexpr std::string_view kCut = "...";  // stands for the rest of a cell
+
+}  // namespace
 
 size_t DisplayWidth(std::string_view text) {
   size_t width = 0;
@@ -40,6 +45,29 @@ void Table::Add(std::vector<std::string> row) {
     widths_[i] = std::max(widths_[i], DisplayWidth(row[i]));
   }
   rows_.push_back(std::move(row));
+}
+
+void Table::FitFirstColumn(size_t width) {
+  size_t others = 0;
+  for (size_t i = 1; i < widths_.size(); ++i) {
+    others += widths_[i] + 2;
+  }
+  const size_t room = std::max(DisplayWidth(header_[0]), width - std::min(width, others));
+  if (widths_[0] <= room) {
+    return;
+  }
+  widths_[0] = room;
+  for (std::vector<std::string>& row : rows_) {
+    std::string& cell = row[0];
+    if (DisplayWidth(cell) <= room) {
+      continue;
+    }
+    std::string_view front = cell;
+    do {
+      front = Utf8Front(front, front.size() - 1);
+    } while (!front.empty() && DisplayWidth(front) + kCut.size() > room);
+    cell = std::string(front) + std::string(kCut);
+  }
 }
 
 std::string Table::Line(const std::vector<std::string>& row) const {

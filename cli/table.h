@@ -23,6 +23,9 @@ class Table {
 
   // Cells are escaped, so that a key cannot move the cursor.
   void Add(std::vector<std::string> row);
+  // Shortens the cells of the first column, so that a line of the rows added since the last Flush
+  // fits `width` terminal columns; but not below what its name takes.
+  void FitFirstColumn(size_t width);
   // Prints the rows added since the last Flush; the first Flush prints the header too.
   void Flush(Console* console);
 

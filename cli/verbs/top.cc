@@ -187,7 +187,7 @@ class TopVerb final : public Verb {
                            << " due in the next 60s\n\n";
   }
 
-  static void PrintQueues(const Sample& before, const Sample& sample, Context* context) {
+  void PrintQueues(const Sample& before, const Sample& sample, Context* context) const {
     Table table({"QUEUE", "SCHEDULED", "READY", "LEASED", "DEAD", "ENQUEUED", "ACKED", "PAUSED"});
     for (size_t i = 0; i < std::min(sample.queues.size(), kQueuesShown); ++i) {
       const protocol::QueueCounts& queue = sample.queues[i];
@@ -202,6 +202,10 @@ class TopVerb final : public Verb {
                  Rate(before, sample, earlier.enqueued, queue.enqueued),
                  Rate(before, sample, earlier.acked, queue.acked),
                  queue.paused ? "yes" : "no"});
+    }
+    // Otherwise one queue with a long name would make each line take several rows of the screen.
+    if (!once_) {
+      table.FitFirstColumn(context->console.traits().width);
     }
     table.Flush(&context->console);
     if (sample.queues.size() > kQueuesShown) {

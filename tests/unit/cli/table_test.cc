@@ -43,6 +43,26 @@ TEST_F(TableTest, NoRowsLeaveTheHeader) {
   EXPECT_EQ(out_.str(), "ID  KEY\n");
 }
 
+TEST_F(TableTest, TheFirstColumnIsShortenedToTheWidthOfTheScreen) {
+  Table table({"QUEUE", "READY"});
+  table.Add({"orders", "1"});
+  table.Add({"orders.of.the.shop", "2"});
+  table.FitFirstColumn(17);
+  table.Flush(&console_);
+  EXPECT_EQ(out_.str(),
+            "QUEUE       READY\n"
+            "orders      1\n"
+            "orders....  2\n");
+}
+
+TEST_F(TableTest, TheFirstColumnKeepsItsNameOnAScreenThatIsTooNarrow) {
+  Table table({"QUEUE", "READY"});
+  table.Add({"orders", "1"});
+  table.FitFirstColumn(3);
+  table.Flush(&console_);
+  EXPECT_EQ(out_.str(), "QUEUE  READY\nor...  1\n");
+}
+
 TEST_F(TableTest, WideCharactersTakeTwoColumnsAndControlsAreEscaped) {
   EXPECT_EQ(DisplayWidth("gr\xc3\xbc\xc3\x9f"), 4U);
   EXPECT_EQ(DisplayWidth("\xe3\x81\x82"), 2U);

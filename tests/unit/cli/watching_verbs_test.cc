@@ -498,6 +498,25 @@ TEST(TopVerbTest, AViewIsNoHigherThanTheScreen) {
   EXPECT_THAT(view(70, 11), HasSubstr("more lines"));
 }
 
+TEST(TopVerbTest, ALongNameDoesNotDriveTheOtherQueuesOffTheScreen) {
+  const auto daemon = [busy = Busy()](const Request& request) {
+    return request.target == "/v1/queues?limit=1000"
+               ? Ok(protocol::QueuesToJson({{std::string(200, 'q'), 5, 2, 0, 0, false},
+                                            {"first", 4, 1, 0, 0, false},
+                                            {"second", 3, 0, 0, 0, false}}))
+               : busy(request);
+  };
+  Console::Traits traits = kTerminal;
+  traits.width = 80;
+  traits.height = 13;
+  const std::string out =
+      Ctl({"top", "--interval", "5s"}, {.daemon = RefusedAfter(10, daemon), .traits = traits}).out;
+  EXPECT_THAT(out,
+              AllOf(HasSubstr("qqq...  5 "), HasSubstr("second"), Not(HasSubstr("more line"))));
+  // What is printed once may be read by a program.
+  EXPECT_THAT(Ctl({"top", "--once"}, {.daemon = daemon}).out, HasSubstr(std::string(200, 'q')));
+}
+
 TEST(TopVerbTest, ATerminalThatObeysNoSequencesGetsNone) {
   const Outcome outcome =
       Ctl({"top", "--interval", "5s"},
