@@ -294,7 +294,7 @@ Delivery Worker::Slot::Finish(const JobView& job, const Verdict& verdict) {
     const bool hangs = hurries && status.reason() == "timed_out";
     if (worker_.stopping() && (hangs || tries >= kFinishTriesWhenStopping)) {
       worker_.CountUndelivered();
-      return {.words = "not delivered " + said + ": " + status.message()};
+      return {.words = "not delivered " + said + " (" + status.message() + ")"};
     }
     RestBeforeRetry(tries);
   }
@@ -310,7 +310,7 @@ Delivery Worker::Slot::Refused(const Status& status,
   }
   return {.words = answer_lost
                        ? "unknown, the answer to " + said + " was lost (" + status.message() + ")"
-                       : "refused " + said + ": " + status.message()};
+                       : "refused " + said + " (" + status.message() + ")"};
 }
 
 void Worker::Slot::RestBeforeRetry(int tries) {

@@ -140,7 +140,7 @@ class WorkerLeaseTest : public WorkerScene {
 TEST_F(WorkerLeaseTest, AJobThatWasDoneInTimeAndIsHandedOutAgainIsRemembered) {
   is_restarted_ = true;
   EXPECT_EQ(Work(1), 1U);
-  EXPECT_THAT(err_.str(), HasSubstr("refused ack: the lease of job 1 is over"));
+  EXPECT_THAT(err_.str(), HasSubstr("refused ack (the lease of job 1 is over"));
   jobs_ = 1;
   handling_.action = "nack";  // which asks for that
   EXPECT_EQ(Work(1), 0U);
@@ -149,14 +149,14 @@ TEST_F(WorkerLeaseTest, AJobThatWasDoneInTimeAndIsHandedOutAgainIsRemembered) {
 TEST_F(WorkerLeaseTest, WhoWorksUntilItIsStoppedEndsWellAfterARefusalOfLongAgo) {
   is_restarted_ = true;
   EXPECT_EQ(Work(std::nullopt), 0U);
-  EXPECT_THAT(err_.str(), HasSubstr("refused ack: the lease of job 1 is over"));
+  EXPECT_THAT(err_.str(), HasSubstr("refused ack (the lease of job 1 is over"));
 }
 
 TEST_F(WorkerLeaseTest, AJobThatWasDoneWhenItsLeaseWasOverIsAnothersToTell) {
   handling_ = {.takes = Millis(5000), .unwatched = true};
   EXPECT_EQ(Work(1), 0U);
   EXPECT_THAT(calls_, ElementsAre("ack"));
-  EXPECT_THAT(err_.str(), HasSubstr("refused ack: the lease of job 1 is over"));
+  EXPECT_THAT(err_.str(), HasSubstr("refused ack (the lease of job 1 is over"));
 }
 
 TEST_F(WorkerLeaseTest, AJobWhoseLeaseWasOverWhenItsAnswerWasReadIsLeftAndNotCounted) {
