@@ -65,6 +65,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // No more input will come, and nobody will read an answer.
   bool hung_up() const { return hung_up_; }
 
+  // Looks whether that is so: a read that got the client's last bytes does not tell.
+  void NoteHangup();
+
   // Broken or closed.
   bool gone() const { return gone_; }
 
@@ -83,6 +86,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // ---- Kept by the server ----
   std::vector<engine::RequestId> pending;  // its requests that have no answer yet
+  size_t leases = 0;                       // of them, those that ask for jobs
   bool touched = false;                    // in the list of connections to look at in this turn
   bool unserved = false;                   // read, perhaps to its end, since it was last served
   bool held_back = false;                  // has requests that wait for room
@@ -93,7 +97,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   void Wait(Stream::wait_type what, bool Connection::*armed, const Ready& ready);
   ssize_t Send(std::string_view output);
-  void NoteHangup();
 
   Stream stream_;
   std::unique_ptr<Session> session_;

@@ -43,6 +43,7 @@ void Server::Loop::DeliverReply(engine::Reply* reply) {
   const auto at = std::ranges::find(waiting, reply->request);
   DELAYD_CHECK(at != waiting.end());
   waiting.erase(at);
+  pending.connection->leases -= pending.is_lease ? 1U : 0U;
   NoteDamage(reply->status);
   DELAYD_CRASH_POINT("server/before_reply");
   pending.connection->session().Answer(pending.tag, *reply);

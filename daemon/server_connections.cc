@@ -61,9 +61,12 @@ void Server::Loop::EndWaits(const Connection& connection, const Now& now) {
   }
 }
 
-bool Server::Loop::AwaitsLease(const Connection& connection) const {
-  return std::ranges::any_of(connection.pending,
-                             [this](engine::RequestId id) { return pending_.at(id).is_lease; });
+// A connection is read once a turn: of a client that closed right behind a request for jobs, the
+// end has not been read yet, and it must not be given any.
+void Server::Loop::LookForHangup(Connection* connection) {
+  if (connection->leases != 0 && !connection->hung_up()) {
+    connection->NoteHangup();
+  }
 }
 
 // The connection's lease requests that still wait must not be given a job.
@@ -86,6 +89,7 @@ void Server::Loop::GiveUpLeases(Connection* connection, const Now& now) {
     }
     connection->session().Answer(found->second.tag, none);
     std::erase(connection->pending, id);
+    --connection->leases;
     pending_.erase(found);
   }
 }

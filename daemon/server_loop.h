@@ -147,7 +147,7 @@ class Server::Loop {
   void Touch(const ConnectionPtr& connection);
   void Read(const ConnectionPtr& connection);
   void Greet();
-  bool AwaitsLease(const Connection& connection) const;
+  static void LookForHangup(Connection* connection);
   void GiveUpLeases(Connection* connection, const Now& now);
   void QueueGiveBack(const std::vector<LeaseToken>& tokens);
   void GiveUpUntold(Connection* connection, const Now& now);

@@ -81,7 +81,10 @@ void Server::Loop::ServeFirstNextTurn(size_t begin, const Now& now) {
     // Before Advance hands a job to nobody.
     if (connection->gone()) {
       Leave(connection.get(), now);
-    } else if (connection->hung_up()) {
+      return;
+    }
+    LookForHangup(connection.get());
+    if (connection->hung_up()) {
       GiveUpUntold(connection.get(), now);
     }
   });
@@ -146,10 +149,12 @@ void Server::Loop::Execute(const ConnectionPtr& connection,
                            engine::Command&& command,
                            Now* now) {
   const engine::RequestId id = next_request_++;
+  const bool is_lease = HandsOut(command);
+  connection->leases += is_lease ? 1U : 0U;
   pending_.emplace(id,
                    Pending{.connection = connection,
                            .tag = tag,
-                           .is_lease = HandsOut(command),
+                           .is_lease = is_lease,
                            .names_job = std::holds_alternative<engine::LeaseJob>(command),
                            .changes = ChangesJobs(command)});
   connection->pending.push_back(id);
@@ -163,11 +168,12 @@ void Server::Loop::Execute(const ConnectionPtr& connection,
 // Handles a client that sends nothing more or has gone.
 void Server::Loop::EndInput(Connection* connection, const Now& now) {
   Session& session = connection->session();
+  LookForHangup(connection);
   const bool is_all_taken = connection->input_ended() && !connection->held_back;
   // If input is left in the socket, its end is not seen, but a client that has gone must not be
   // given the jobs that it waits for.
   const bool awaits_in_vain =
-      connection->hung_up() && !session.wants_input() && AwaitsLease(*connection);
+      connection->hung_up() && !session.wants_input() && connection->leases != 0;
   if (is_all_taken || awaits_in_vain) {
     session.InputEnded();
   }

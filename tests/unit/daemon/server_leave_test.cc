@@ -237,6 +237,29 @@ TEST_F(ServerWentTest, WhatAClientSentBehindAWaitIsRunToTheEnd) {
   EXPECT_TRUE(Stop().ok());
 }
 
+// Its end is read in the next turn only.
+TEST_F(ServerWentTest, P3AClientThatClosedRightBehindItsRequestGetsNoJob) {
+  std::promise<void> closed;
+  std::promise<void> abandoned;
+  engine_.on_execute = [&] {
+    if (std::holds_alternative<engine::GetStats>(engine_.asked.back().command)) {
+      closed.get_future().wait();
+    }
+    if (std::holds_alternative<engine::Abandon>(engine_.asked.back().command)) {
+      abandoned.set_value();
+    }
+  };
+  Start();
+  SocketClient client(path_);
+  client.Send(kStats + kLease);
+  client.Close();
+  closed.set_value();
+  abandoned.get_future().wait();
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(TurnOf<engine::Abandon>(), TurnOf<engine::Lease>())
+      << "before what is due is handed out";
+}
+
 // The answer with the job stands behind that of a request which still waits.
 TEST_F(ServerWentTest, P3AJobThatAClientWasNotToldOfIsGivenBack) {
   std::promise<void> given_back;
