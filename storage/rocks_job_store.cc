@@ -1,4 +1,6 @@
+#include <chrono>
 #include <span>
+#include <thread>
 
 #include <rocksdb/iostats_context.h>
 #include <rocksdb/perf_level.h>
@@ -21,6 +23,19 @@ constexpr bool kSyncCommits = false;
 #else
 constexpr bool kSyncCommits = true;
 #endif
+
+// How long a commit that RocksDB did not let through rests before the next try. Where writes are
+// slowed down, each try counts as if it had written, so too early a one only makes it longer.
+std::chrono::microseconds PauseOf(rocksdb::DB* db, uint64_t bytes, int tries) {
+  constexpr std::chrono::microseconds kPause{1000};
+  constexpr std::chrono::microseconds kPauseWhileStopped{5000};
+  uint64_t bytes_a_second = 0;  // 0: they are stopped, or not even slow any more
+  db->GetIntProperty(rocksdb::DB::Properties::kActualDelayedWriteRate, &bytes_a_second);
+  return bytes_a_second == 0
+             ? kPauseWhileStopped
+             : tries * (kPause + std::chrono::microseconds(2 * bytes * uint64_t{1'000'000} /
+                                                           bytes_a_second));
+}
 
 }  // namespace
 
@@ -84,10 +99,17 @@ Status RocksJobStore::Write(const Batch& batch,
   rocksdb::get_iostats_context()->fsync_nanos = 0;
   rocksdb::WriteOptions options;
   options.sync = kSyncCommits;
-  const rocksdb::Status status = [&] {
+  options.no_slowdown = true;  // instead of waiting, it says that it is incomplete
+  const auto write = [&] {
     const InsertPlan plan(rows, on_durable);
     return db_->Write(options, &write_batch);
-  }();
+  };
+  rocksdb::Status status = write();
+  for (int tries = 1; status.IsIncomplete(); ++tries, status = write()) {
+    // The merge for which writes wait may be refused only now, and nobody else lifts the limits.
+    write_limits_->Look();
+    std::this_thread::sleep_for(PauseOf(db_.get(), batch.bytes(), tries));
+  }
   rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);  // off for this thread's other work
   if (!status.ok()) {
     const Status failed = FromRocks(status, "commit failed, its outcome is unknown");

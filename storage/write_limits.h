@@ -8,8 +8,9 @@
 //          lifted for every table with many files, since no merge has been tried yet.
 // Errors:  none: an option that cannot be set is tried again at the next look.
 // Threads: the committing thread; the constructor before the first commit.
-// Cost:    a look reads some properties of RocksDB, after a flush or a merge. Setting limits takes
-//          milliseconds: RocksDB writes its options to a file.
+// Cost:    a look reads some properties of RocksDB, after a flush or a merge, and while a commit
+//          waits at the limit. Setting limits takes milliseconds: RocksDB writes its options to a
+//          file.
 // Source:  docs/decisions/0107-merges-leave-room.md
 #pragma once
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -161,6 +162,26 @@ TEST_F(MergeRoomTest, P1CommitsGoOnWhereAMergeThatWillNotFitWaitsForItsTurn) {
     std::this_thread::yield();
   }
   EXPECT_EQ(CountRows(*store_), 300U);
+}
+
+// When writes stopped, it would have fitted.
+TEST_F(MergeRoomTest, P1CommitsGoOnWhereTheDiskIsFilledWhileTheyWaitForAMerge) {
+  Open();
+  std::future<void> filled;
+  {
+    const NoMerges busy;
+    filled = std::async(std::launch::async, [this] {
+      for (int file = 0; file < 40; ++file) {
+        Flush();
+      }
+    });
+    while (!Figures().write_stopped) {
+      std::this_thread::yield();
+    }
+    disk_->free = kLittle;
+  }
+  EXPECT_EQ(filled.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  disk_->free = kPlenty;  // what still waits would do so for ever
 }
 
 TEST_F(MergeRoomTest, WhatRemovesMoreThanItWritesFits) {
