@@ -230,6 +230,34 @@ CommandLine ReadAgain(const CommandLine& first, const ReadConfig& read) {
   return again;
 }
 
+std::vector<std::string> MisspeltVariables(const char* const* environment) {
+  std::vector<std::string> names{std::string(kConfigEnvironment)};
+  for (const ConfigKey& key : ConfigKeys()) {
+    names.push_back(EnvironmentName(key.name));
+  }
+  std::vector<std::string_view> known;
+  for (const std::string_view name : names) {
+    known.push_back(name.substr(kEnvironmentPrefix.size()));
+  }
+  std::vector<std::string> warnings;
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view entry = *environment;
+    const std::string_view name = entry.substr(0, entry.find('='));
+    if (!name.starts_with(kEnvironmentPrefix)) {
+      continue;
+    }
+    // The prefix does not count as letters in common.
+    const std::string_view word = name.substr(kEnvironmentPrefix.size());
+    const std::string_view nearest = protocol::Nearest(word, known);
+    if (!nearest.empty() && nearest != word) {
+      warnings.push_back(protocol::Quoted(name) +
+                         " in the environment is no setting and is ignored; did you mean '" +
+                         std::string(kEnvironmentPrefix) + std::string(nearest) + "'?");
+    }
+  }
+  return warnings;
+}
+
 std::string_view Version() {
   return DELAYD_VERSION;
 }

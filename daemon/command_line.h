@@ -48,6 +48,10 @@ CommandLine ReadCommandLine(int argc, const char* const* argv, const Environment
 // For a reload: calls `read` again; refused if the file read `first` cannot be read a second time.
 CommandLine ReadAgain(const CommandLine& first, const ReadConfig& read);
 
+// A warning for each entry ("NAME=value"; a null ends the list) whose name begins with DELAYD_, is
+// that of no setting, but close to one. Other such names are those of workers and tests.
+std::vector<std::string> MisspeltVariables(const char* const* environment);
+
 std::string_view Version();  // "0.1.0"
 
 }  // namespace delayd

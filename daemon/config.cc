@@ -345,7 +345,7 @@ std::vector<std::string_view> KeysForRestart(const Config& running, const Config
 }
 
 std::string EnvironmentName(std::string_view key) {
-  std::string name = "DELAYD_";
+  std::string name(kEnvironmentPrefix);
   for (const char c : key) {
     name += c == '.' ? '_' : (c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c);
   }

@@ -137,6 +137,7 @@ const ConfigKey* FindConfigKey(std::string_view name);
 // The keys that differ between the `running` configuration and `read`, and that only a restart
 // applies, in the order of config/delayd.yaml.
 std::vector<std::string_view> KeysForRestart(const Config& running, const Config& read);
+inline constexpr std::string_view kEnvironmentPrefix = "DELAYD_";
 // "log.level" -> "DELAYD_LOG_LEVEL".
 std::string EnvironmentName(std::string_view key);
 

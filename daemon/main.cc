@@ -77,6 +77,11 @@ int Main(int argc, const char* const* argv) {
     });
   };
   const CommandLine line = read_config();
+  if (line.action != CommandLine::Action::kRun && line.action != CommandLine::Action::kPrint) {
+    for (const std::string& warning : MisspeltVariables(::environ)) {
+      std::fprintf(stderr, "delayd: %s\n", warning.c_str());
+    }
+  }
   switch (line.action) {
     case CommandLine::Action::kPrint:
       std::fputs(line.text.c_str(), stdout);

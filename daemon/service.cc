@@ -1,5 +1,7 @@
 #include "daemon/service.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -352,6 +354,9 @@ Status CloseStore(storage::JobStore* store) {
 
 int RunService(const Config& config, const ReadConfig& read_config) {
   log::Start(config.log);
+  for (const std::string& warning : MisspeltVariables(::environ)) {
+    log::Warn("a variable is not that of a setting", {{"detail", warning}});
+  }
   SettleSignals();
   RaiseFileLimit();
   if (const Status status = CheckFileLimit(); !status.ok()) {

@@ -155,6 +155,21 @@ TEST(StartTest, AConfigCheckRefusesWhatTheStartRefuses) {
   EXPECT_THAT(named.err, HasSubstr(geteuid() == 0 ? "runuser -u delayd" : ""));
 }
 
+TEST(StartTest, AMisspeltVariableIsWarnedOf) {
+  Daemon daemon;
+  const std::string path = daemon.Write("delayd.yaml", "log: { level: info }\n");
+  const auto warning = HasSubstr("did you mean 'DELAYD_LOG_LEVEL'?");
+  const ProcessResult checked =
+      RunProcess({.argv = {DelaydPath(), "--config", path, "--check-config"},
+                  .env = {{"DELAYD_LOG_LEVL", "debug"}}});
+  EXPECT_EQ(checked.exit_code, 0);
+  EXPECT_THAT(checked.err, warning);
+  EXPECT_THAT(checked.out, HasSubstr("is valid"));
+  daemon.Under("export DELAYD_LOG_LEVL=debug");
+  ASSERT_TRUE(daemon.Start());
+  EXPECT_THAT(daemon.log(), warning);
+}
+
 // Its number would go to the first file that is opened, which is the lock of the data directory.
 TEST(StartTest, AClosedStderrIsNobodyElsesNumber) {
   Daemon daemon;

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <map>
 
 #include <gmock/gmock.h>
@@ -16,6 +17,7 @@ namespace delayd {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
@@ -167,6 +169,49 @@ TEST_F(CommandLineTest, ErrorsOfAllSourcesAreTold) {
 TEST_F(CommandLineTest, CheckConfigChecksAndDoesNotRun) {
   EXPECT_EQ(Read({"--check-config"}).action, CommandLine::Action::kCheckConfig);
   EXPECT_EQ(Read({"--check-config", "--log-level", "loud"}).action, CommandLine::Action::kRefuse);
+}
+
+TEST(MisspeltVariablesTest, TheOneCloseToASettingIsNamed) {
+  const std::array entries = {"DELAYD_LOG_LEVL=debug",
+                              "DELAYD_DATADIR=/x",
+                              "DELAYD_DEFAULT_LEASE=1s",
+                              "DELAYD_CONFIGS=/y",
+                              static_cast<const char*>(nullptr)};
+  EXPECT_THAT(MisspeltVariables(entries.data()),
+              ElementsAre("'DELAYD_LOG_LEVL' in the environment is no setting and is ignored; did "
+                          "you mean 'DELAYD_LOG_LEVEL'?",
+                          EndsWith("did you mean 'DELAYD_DATA_DIR'?"),
+                          EndsWith("did you mean 'DELAYD_DEFAULTS_LEASE'?"),
+                          EndsWith("did you mean 'DELAYD_CONFIG'?")));
+}
+
+TEST(MisspeltVariablesTest, SettingsAndTheVariablesOfWorkersAndTestsAreNotNamed) {
+  std::vector<std::string> entries = {"DELAYD_CONFIG=/x", "LOG_LEVEL=debug", "DELAYCTL_SERVER=x"};
+  for (const ConfigKey& key : ConfigKeys()) {
+    entries.push_back(EnvironmentName(key.name) + "=1");
+  }
+  for (const char* const other : {"JOB_ID",       "QUEUE",
+                                  "KEY",          "ATTEMPT",
+                                  "MAX_ATTEMPTS", "DUE",
+                                  "LATENESS_MS",  "WORKER_FLAGS",
+                                  "CRASH_AT",     "FAULT_CALL",
+                                  "FAULT_STRIDE", "IO_FAULT",
+                                  "SEED",         "SIMULATION_SEEDS",
+                                  "STORM_CYCLES", "ROT_CASES",
+                                  "TEST_CACHE",   "TEST_SCALE",
+                                  "TEST_PACKAGE", "UBUNTU_KEYS",
+                                  "PACKAGE_DATE", "PROFILE",
+                                  "TEST_DATA",    "WRITE_FIXTURE",
+                                  "SANITIZE",     "MUTANT_NO_SYNC",
+                                  "BENCH_LIBUV"}) {
+    entries.push_back("DELAYD_" + std::string(other) + "=1");
+  }
+  std::vector<const char*> environment;
+  for (const std::string& entry : entries) {
+    environment.push_back(entry.c_str());
+  }
+  environment.push_back(nullptr);
+  EXPECT_THAT(MisspeltVariables(environment.data()), IsEmpty());
 }
 
 TEST_F(CommandLineTest, OfflineModesAreChosenOneAtATime) {
