@@ -3,6 +3,8 @@
 #include <array>
 #include <string_view>
 
+#include "cli/shell_word.h"
+
 namespace delayd::cli {
 namespace {
 
@@ -57,6 +59,12 @@ std::string Jobs(uint64_t count) {
 
 std::string_view WasOrWere(uint64_t count) {
   return count == 1 ? "was" : "were";
+}
+
+std::string PausedQueue(std::string_view queue, uint64_t ready, std::optional<Millis> left) {
+  return "queue " + std::string(queue) + " is paused" +
+         (left.has_value() ? " for another " + RoughDuration(*left) : "") + ", with " +
+         Jobs(ready) + " ready; resume it with: delayctl resume " + ShellWord(queue);
 }
 
 std::string FirstOf(const std::set<std::string>& names) {

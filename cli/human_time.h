@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -22,6 +23,8 @@ std::string DueFromNow(WallTime due, WallTime now);
 std::string Jobs(uint64_t count);
 // The verb after a count: "was" for one, "were" for any other.
 std::string_view WasOrWere(uint64_t count);
+// Why a paused queue hands out nothing, and the cure. `left`: of a timed pause.
+std::string PausedQueue(std::string_view queue, uint64_t ready, std::optional<Millis> left);
 // "mail, orders and 5 more".
 std::string FirstOf(const std::set<std::string>& names);
 

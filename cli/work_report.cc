@@ -82,4 +82,10 @@ void WorkReport::TellBack() {
   }
 }
 
+void WorkReport::TellPaused(const protocol::QueueCounts& queue) {
+  if (TakesLine(STDERR_FILENO) && !told_paused_.exchange(true)) {
+    console_->Say(PausedQueue(queue.name, queue.ready, queue.pause_left));
+  }
+}
+
 }  // namespace delayd::cli

@@ -1,4 +1,5 @@
-// cli/work_report.h — what a worker reports: a line per job, and one per outage of delayd.
+// cli/work_report.h — what a worker reports: a line per job, one per outage of delayd, and one
+// about a queue that is paused.
 //
 // Errors:  kInternal when stdout, which programs read, cannot be written to.
 // Threads: any.
@@ -13,6 +14,7 @@
 #include "cli/console.h"
 #include "cli/context.h"
 #include "cli/job_handler.h"
+#include "protocol/stats_json.h"
 
 namespace delayd::cli {
 
@@ -34,11 +36,15 @@ class WorkReport {
   void TellOutage(const Status& status);
   void TellBack();
 
+  // Told once.
+  void TellPaused(const protocol::QueueCounts& queue);
+
  private:
   Console* console_;
   const OutputFormat output_;
   const int abandon_fd_;
   std::atomic<bool> outage_{false};
+  std::atomic<bool> told_paused_{false};
 };
 
 }  // namespace delayd::cli

@@ -106,7 +106,11 @@ std::optional<JobView> Worker::Slot::LeaseOne() {
 // asked again, or a drain would end with due jobs left.
 bool Worker::Slot::HoldsBack() {
   const StatusOr<protocol::QueueCounts> queue = api_->Queue(options_.queue);
-  return queue.ok() ? queue->ready > 0 && !queue->paused : protocol::MayPass(queue.status());
+  if (queue.ok() && queue->paused) {
+    worker_.report_.TellPaused(*queue);
+    return false;
+  }
+  return queue.ok() ? queue->ready > 0 : protocol::MayPass(queue.status());
 }
 
 // An answer may lie unread for long (the machine was suspended, say), and the daemon may have

@@ -2,7 +2,6 @@
 #include "base/limits.h"
 #include "cli/human_time.h"
 #include "cli/process_name.h"
-#include "cli/shell_word.h"
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/duration.h"
@@ -72,14 +71,10 @@ class LeaseVerb final : public Verb {
     if (!counts.ok() || (counts->ready == 0 && !counts->paused)) {
       return none + "; wait longer with --wait";
     }
-    const std::string ready = Jobs(counts->ready) + " ready";
     if (counts->paused) {
-      const std::string left = counts->pause_left.has_value()
-                                   ? " for another " + RoughDuration(*counts->pause_left)
-                                   : "";
-      return "queue " + queue + " is paused" + left + ", with " + ready +
-             "; resume it with: delayctl resume " + ShellWord(queue);
+      return PausedQueue(queue, counts->ready, counts->pause_left);
     }
+    const std::string ready = Jobs(counts->ready) + " ready";
     if (counts->concurrency > 0 && counts->leased >= counts->concurrency) {
       return "queue " + queue + " has " + ready + ", and as many leased as its cap allows (" +
              std::to_string(counts->concurrency) +

@@ -230,12 +230,16 @@ TEST_F(WorkerTest, DrainDoesNotEndWhereADaemonGoesBeforeItTellsWhetherACapHoldsJ
   EXPECT_THAT(calls_, ElementsAre("1-1-1/ack {}"));
 }
 
-TEST_F(WorkerTest, DrainDoesNotWaitForTheEndOfAPause) {
+TEST_F(WorkerTest, DrainDoesNotWaitForTheEndOfAPauseAndTellsOfIt) {
   AddJob(1);
   empty_looks_ = 3;
   paused_ = true;
-  EXPECT_TRUE(RunWorker(Drain({"true"})).ok());
+  WorkOptions options = Drain({"true"});
+  options.concurrency = 3;
+  EXPECT_TRUE(RunWorker(std::move(options)).ok());
   EXPECT_THAT(calls_, IsEmpty());
+  EXPECT_EQ(err_.str(),
+            "queue orders is paused, with 1 job ready; resume it with: delayctl resume orders\n");
 }
 
 TEST_F(WorkerTest, AnOutageIsWaitedForWithOneMessage) {
