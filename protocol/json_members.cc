@@ -21,7 +21,7 @@ Status NullRefused(std::string_view name, std::string_view cure) {
 Status UnknownMember(std::string_view name, std::span<const std::string_view> known) {
   std::string advice = DidYouMean(name, known);
   if (advice.empty()) {
-    advice = "; the members are";
+    advice = known.size() == 1 ? "; the only member is" : "; the members are";
     for (const std::string_view member : known) {
       advice += (member == known.front() ? " " : ", ") + std::string(member);
     }

@@ -101,9 +101,13 @@ std::set<std::string> Taken(const std::string& method,
     return {};
   }
   std::string names = protocol::ParseProblem(refusal->status, refusal->body).message();
-  const size_t list = names.rfind("s are ");
+  size_t begin = names.size();
+  for (const std::string_view before : {"s are ", "the only member is "}) {
+    const size_t found = names.rfind(before);
+    begin = found == std::string::npos ? begin : found + before.size();
+  }
   std::set<std::string> taken;
-  std::istringstream words(list == std::string::npos ? "" : names.substr(list + 6));
+  std::istringstream words(names.substr(begin));
   for (std::string word; words >> word;) {
     taken.insert(word.substr(0, word.find(',')));
   }

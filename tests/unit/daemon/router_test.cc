@@ -197,7 +197,7 @@ TEST_F(RouterTest, MembersThatMeanNothingToALeaseCallAreRefused) {
   EXPECT_THAT(RefusalOf("POST", path + "/bury", R"({"delay":"1s"})").body,
               HasSubstr("member 'delay': is unknown; the members are error, priority\""));
   EXPECT_THAT(RefusalOf("POST", path + "/extend", R"({"counts_as_attempt":true})").body,
-              HasSubstr("the members are lease\""));
+              HasSubstr("is unknown; the only member is lease\""));
   EXPECT_THAT(RefusalOf("POST", path + "/nack", R"({"lease":"1s"})").body,
               HasSubstr("the members are delay, error, priority, counts_as_attempt\""));
   EXPECT_EQ(RefusalOf("POST", "/v1/leases/nonsense/ack").status, 400);
