@@ -164,12 +164,30 @@ Response NotAllowed(const Request& request, const std::string& allow) {
   return response;
 }
 
+// "/v1/jobs, /v1/queues, ... and /openapi.json": how the paths begin.
+std::string BeginningsOfPaths() {
+  std::vector<std::string_view> all;
+  for (const RouteEntry& route : kRoutes) {
+    constexpr std::string_view kVersion = "v1/";
+    const size_t from = route.path.starts_with(kVersion) ? kVersion.size() : 0;
+    const std::string_view beginning = route.path.substr(0, route.path.find_first_of("/:", from));
+    if (std::find(all.begin(), all.end(), beginning) == all.end()) {
+      all.push_back(beginning);
+    }
+  }
+  std::string list;
+  for (const std::string_view& beginning : all) {
+    list += &beginning == &all.front() ? "/" : &beginning == &all.back() ? " and /" : ", /";
+    list += beginning;
+  }
+  return list;
+}
+
 Response NoSuchRoute(const Request& request) {
-  return ProblemResponse(
-      404,
-      NotFound("there is nothing at " + protocol::Quoted(request.target) + "; the API begins at " +
-                   "/v1/jobs, /v1/queues, /v1/leases, /v1/stats and /v1/admin",
-               "no_such_route"));
+  return ProblemResponse(404,
+                         NotFound("there is nothing at " + protocol::Quoted(request.target) +
+                                      "; the API begins at " + BeginningsOfPaths(),
+                                  "no_such_route"));
 }
 
 Response NotYourRole(Role has, Role needed) {

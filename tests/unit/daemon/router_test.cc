@@ -292,6 +292,16 @@ TEST_F(RouterTest, UnknownPathsAndMethodsAreTold) {
   EXPECT_EQ(RefusalOf("GET", "http://d/v1/jobs").status, 400);
 }
 
+TEST_F(RouterTest, AnUnknownPathIsToldHowAllPathsBegin) {
+  const std::string told = RefusalOf("GET", "/v1/nothing").body;
+  EXPECT_THAT(told, HasSubstr("begins at /v1/jobs, /v1/queues, /v1/leases, "));
+  EXPECT_THAT(told, HasSubstr(" and /openapi.json\""));
+  for (const RouteName& route : Router::RouteNames()) {
+    const std::string path = "/" + std::string(route.path);
+    EXPECT_THAT(told, HasSubstr(path.substr(0, path.find_first_of("/:", sizeof "/v1/"))));
+  }
+}
+
 TEST_F(RouterTest, OtherBodiesThanJsonAreRefused) {
   EXPECT_EQ(RefusalOf("POST", "/v1/jobs", "a=1", "application/x-www-form-urlencoded").status, 415);
   EXPECT_EQ(RefusalOf("POST", "/v1/jobs").status, 415);
