@@ -1,5 +1,6 @@
 // The settings of queues: `defaults:` and, for single queues, `queues: { NAME: ... }`.
 #include <array>
+#include <cstdint>
 #include <utility>
 
 #include "base/job.h"
@@ -57,7 +58,7 @@ constexpr std::array kQueueKeys = std::to_array<QueueKey>({
      "COUNT",
      "hand-outs before a job is dead; 0: no limit",
      [](std::string_view text, QueueSettings* s) {
-       return SetCount(text, 0, 1'000'000, &s->max_attempts);
+       return SetCount(text, 0, UINT32_MAX, &s->max_attempts);
      }},
     {"defaults.key_retention",
      "DURATION",

@@ -57,6 +57,14 @@ TEST(ConfigTest, EveryValueOfTheFileArrives) {
   EXPECT_EQ(config.defaults.backoff.max, std::chrono::minutes(10));
 }
 
+TEST(ConfigTest, MaxAttemptsMayBeAsManyAsAJobMaySay) {
+  ConfigReader reader;
+  reader.ReadFile("delayd.yaml", "defaults: { max_attempts: 4294967295 }\n");
+  reader.Finish();
+  EXPECT_THAT(reader.errors(), IsEmpty());
+  EXPECT_EQ(reader.config().defaults.max_attempts, UINT32_MAX);
+}
+
 TEST(ConfigTest, AQueueHasTheDefaultsAndWhatItSaysItself) {
   ConfigReader reader;
   reader.ReadFile(
