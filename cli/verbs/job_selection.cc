@@ -246,12 +246,15 @@ StatusOr<ExitCode> JobSelection::ChangeFound(Api* api,
   // A user who interrupts it is told how far it came.
   const InterruptGuard guard;
   const Outcome outcome = RunSteps(api, action, request, filters, total, context);
-  if (!outcome.status.ok()) {
-    return outcome.status.Followed(
-        outcome.changed == 0 ? ""
-                             : " (stopped when " + Jobs(outcome.changed) + " had been " +
-                                   std::string(done) + "; the same command does what is left)");
+  if (outcome.changed > 0 && !outcome.status.ok()) {
+    const Status told =
+        outcome.status.Followed(" (stopped when " + Jobs(outcome.changed) + " had been " +
+                                std::string(done) + "; the same command does what is left)");
+    const ExitCode code = ExitCodeOf(told);
+    context->console.Error(told);
+    return code == kExitInterrupted ? code : kExitFailed;
   }
+  DELAYD_RETURN_IF_ERROR(outcome.status);
   return TellChanged(outcome, done, context->clock.Sample().boot - start, context);
 }
 

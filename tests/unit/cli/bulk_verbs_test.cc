@@ -125,8 +125,16 @@ TEST(CancelByFilterTest, AFailureSaysHowFarItCame) {
       Ctl({"cancel", "--queue", "orders", "-y"}, {.daemon = [&](const Request& request) -> Answer {
             return ++calls == 1 ? TwoSteps(request) : Answer(Unavailable("nobody there"));
           }});
-  EXPECT_EQ(outcome.code, 5);
+  EXPECT_EQ(outcome.code, 1) << "part was done";
   EXPECT_THAT(outcome.err, HasSubstr("stopped when 250 jobs had been cancelled; the same command"));
+}
+
+TEST(CancelByFilterTest, AFailureBeforeAnyJobIsThatOfTheDaemon) {
+  const Outcome outcome =
+      Ctl({"cancel", "--queue", "orders", "-y"},
+          {.daemon = [](const Request&) { return Answer(Unavailable("nobody there")); }});
+  EXPECT_EQ(outcome.code, 5);
+  EXPECT_EQ(outcome.err, "delayctl: nobody there\n");
 }
 
 TEST(CancelByFilterTest, AnInterruptSaysHowFarItCame) {
