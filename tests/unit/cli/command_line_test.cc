@@ -48,6 +48,11 @@ TEST(CommandLineTest, ThatNoAnswerInTimeIsExitCode6IsInTheHelp) {
   }
 }
 
+TEST(CommandLineTest, ThatAFullQueueEndsAnImportEvenWithContinueIsInTheHelp) {
+  EXPECT_THAT(Ctl({"import", "--help"}).out,
+              HasSubstr("room\nafter that, it ends, even with --continue."));
+}
+
 TEST(CommandLineTest, TheUsageShowsWhatMayBeLeftOutAndHowManyItTakes) {
   const std::pair<const char*, const char*> cases[] = {
       {"wait", " (ID | --key KEY)\n"},
