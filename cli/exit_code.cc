@@ -31,7 +31,8 @@ ExitCode ExitCodeOf(const Status& status) {
     case StatusCode::kFailedPrecondition:
       return kExitRefused;
     case StatusCode::kResourceExhausted:
-      // Too large is the caller's mistake; full or busy is the daemon's trouble.
+      // Too large is the caller's mistake; full, busy or draining is the daemon's
+      // trouble.
       return IsTooLarge(status) ? kExitUsage : kExitFailed;
     case StatusCode::kUnavailable:
       if (status.reason() == "interrupted") {

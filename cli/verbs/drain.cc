@@ -12,7 +12,8 @@ class DrainVerb final : public Verb {
   std::string_view details() const override {
     return "For a move to another machine: new jobs are refused, over HTTP and from beanstalk\n"
            "clients alike, and what is there is worked off. It lasts until it is ended, or the\n"
-           "daemon is restarted. SIGUSR1 does the same.\n"
+           "daemon is restarted. SIGUSR1 does the same. Meanwhile enqueue ends with exit code 1,\n"
+           "and import waits, up to its --retry-for.\n"
            "\n"
            "Examples:\n"
            "  delayctl drain\n"

@@ -48,6 +48,16 @@ TEST(CommandLineTest, ThatNoAnswerInTimeIsExitCode6IsInTheHelp) {
   }
 }
 
+TEST(CommandLineTest, ThatADrainIsExitCode1IsInTheHelp) {
+  const Outcome outcome = Ctl({"enqueue", "x"}, {.daemon = [](const Request&) {
+                                return Problem(ResourceExhausted("delayd is draining", "draining"));
+                              }});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(Ctl({"enqueue", "--help"}).out,
+              HasSubstr("Exit code 1: nothing was enqueued, because the daemon is draining"));
+  EXPECT_THAT(Ctl({"drain", "--help"}).out, HasSubstr("enqueue ends with exit code 1"));
+}
+
 TEST(CommandLineTest, ThatAFullQueueEndsAnImportEvenWithContinueIsInTheHelp) {
   EXPECT_THAT(Ctl({"import", "--help"}).out,
               HasSubstr("room\nafter that, it ends, even with --continue."));

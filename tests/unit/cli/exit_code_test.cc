@@ -13,6 +13,7 @@ TEST(ExitCodeTest, EveryStatusHasItsNumber) {
                                           {FailedPrecondition("a", "lease_lost"), 4},
                                           {ResourceExhausted("a", "payload_too_large"), 2},
                                           {ResourceExhausted("a", "disk_full"), 1},
+                                          {ResourceExhausted("a", "draining"), 1},
                                           {Unavailable("a", "unreachable"), 5},
                                           {Unavailable("a", "storage_io"), 1},
                                           {Unavailable("a", "interrupted"), 130},
