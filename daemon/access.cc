@@ -197,7 +197,7 @@ Peer ReadPeer(int fd) {
   return peer;
 }
 
-StatusOr<Access> Access::Create(const AccessOptions& options) {
+StatusOr<Access> Access::Create(const AccessOptions& options, const PlaceOf& place_of) {
   Access access;
   access.others_ = options.others;
   access.members_.push_back({.role = Role::kAdmin, .users = {0, uint32_t{::geteuid()}}});
@@ -216,14 +216,18 @@ StatusOr<Access> Access::Create(const AccessOptions& options) {
       const bool is_group = name[0] == '@';
       const StatusOr<uint32_t> id = is_group ? GroupId(name.substr(1)) : UserId(name);
       if (!id.ok()) {
-        return id.status().WithContext("access." + std::string(RoleName(role)));
+        return id.status().WithContext(place_of("access." + std::string(RoleName(role))));
       }
       (is_group ? members.groups : members.users).push_back(*id);
     }
     access.members_.push_back(std::move(members));
   }
   access.token_file_ = options.token_file;
-  DELAYD_ASSIGN_OR_RETURN(access.tokens_, access.ReadTokens());
+  StatusOr<Tokens> tokens = access.ReadTokens();
+  if (!tokens.ok()) {
+    return tokens.status().WithContext(place_of("access.token_file"));
+  }
+  access.tokens_ = std::move(tokens).value();
   return access;
 }
 

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -78,8 +79,13 @@ class Access {
 
   using Tokens = std::vector<Token>;
 
+  // What an error about the setting `key` begins with.
+  using PlaceOf = std::function<std::string(std::string_view key)>;
+
   // The owner of this process and root are always kAdmin.
-  static StatusOr<Access> Create(const AccessOptions& options);
+  static StatusOr<Access> Create(
+      const AccessOptions& options,
+      const PlaceOf& place_of = [](std::string_view key) { return std::string(key); });
 
   // The tokens that the file holds now; none if no file is configured. Any thread may call it.
   StatusOr<Tokens> ReadTokens() const;

@@ -352,15 +352,25 @@ std::string EnvironmentName(std::string_view key) {
   return name;
 }
 
+std::string Config::PlaceOf(std::string_view key) const {
+  const auto found = origins.find(key);
+  if (found == origins.end()) {
+    return std::string(key);
+  }
+  const ConfigKey* known = FindConfigKey(key);
+  const std::string& where = found->second;
+  const bool names_key =
+      where == EnvironmentName(key) || (known != nullptr && where == known->flag);
+  return names_key ? where : where + ": " + std::string(key);
+}
+
 void ConfigReader::Set(const ConfigKey& key, std::string_view text, std::string where) {
   const Status status = key.of_queue != nullptr ? key.of_queue->set(text, &config_.defaults)
                                                 : key.set(text, &config_);
+  config_.origins.insert_or_assign(std::string(key.name), std::move(where));
   if (!status.ok()) {
-    // The name of a flag or variable identifies the key; a position in a file does not.
-    const bool names_key = where == key.flag || where == EnvironmentName(key.name);
-    Fail(where, names_key ? status.message() : std::string(key.name) + ": " + status.message());
+    Fail(config_.PlaceOf(key.name), status.message());
   }
-  origins_.insert_or_assign(std::string(key.name), std::move(where));
 }
 
 void ConfigReader::Finish() {
@@ -439,7 +449,7 @@ void ConfigReader::Fail(std::string_view where, std::string_view message) {
 
 std::string ConfigReader::Where(std::string_view key, std::string_view other) const {
   for (const std::string_view name : {key, other}) {
-    if (const auto found = origins_.find(name); found != origins_.end()) {
+    if (const auto found = config_.origins.find(name); found != config_.origins.end()) {
       return found->second;
     }
   }

@@ -96,6 +96,13 @@ struct Config {
   // Each is the defaults plus the file's settings for this queue. Filled by ConfigReader::Finish.
   std::map<std::string, engine::QueueSettings> queues;
 
+  // Where each key that is set was read: "delayd.yaml:2:9", "--log-level" or "DELAYD_LOG_LEVEL".
+  std::map<std::string, std::string, std::less<>> origins;
+
+  // What an error about the value of a key begins with: "delayd.yaml:2:9: log.level", or the flag
+  // or variable alone, which names the key.
+  std::string PlaceOf(std::string_view key) const;
+
   // A daemon on the network must neither be overheard (TLS) nor serve everybody (tokens).
   bool is_fit_for_network() const { return tls.on() && !access.token_file.empty(); }
 };
@@ -181,7 +188,6 @@ class ConfigReader {
   std::string WhereBackoff(const std::string& queue) const;
 
   Config config_;
-  std::map<std::string, std::string, std::less<>> origins_;
   std::vector<Override> overrides_;  // in the order of the file
   std::vector<std::string> errors_;
 };

@@ -24,14 +24,18 @@ namespace {
 
 // The contents of the files that the configuration names are checked too, and so is the device that
 // it needs.
-Status CheckNamedFiles(const Config& config) {
-  DELAYD_RETURN_IF_ERROR(Access::Create(config.access).status());
-  DELAYD_RETURN_IF_ERROR(AwakeProcessors::Open(config.processors.awake).status());
+Status CheckNamedFiles(const Config& config, const std::string& source) {
+  const Access::PlaceOf place_of = [&config](std::string_view key) { return config.PlaceOf(key); };
+  DELAYD_RETURN_IF_ERROR(Access::Create(config.access, place_of).status());
+  DELAYD_RETURN_IF_ERROR(AwakeProcessors::Open(config.processors.awake)
+                             .status()
+                             .WithContext(place_of("processors.awake")));
   if (!config.tls.on()) {
     return OkStatus();
   }
   TlsDoor tls(config.tls.certificate, config.tls.key);
-  DELAYD_RETURN_IF_ERROR(tls.Load());
+  // Either key may be meant; the message names the file.
+  DELAYD_RETURN_IF_ERROR(tls.Load().WithContext(source));
   if (const Status status = tls.CheckEnd(SystemClock().Sample().wall); !status.ok()) {
     std::fprintf(stderr, "%s\n", status.message().c_str());  // does not prevent a start
   }
@@ -50,8 +54,8 @@ int Written(int code) {
 
 int CheckConfig(const CommandLine& line) {
   const std::string source = line.config_file.empty() ? "no file, all defaults" : line.config_file;
-  if (const Status status = CheckNamedFiles(line.config); !status.ok()) {
-    std::fprintf(stderr, "%s: %s\n", source.c_str(), status.message().c_str());
+  if (const Status status = CheckNamedFiles(line.config, source); !status.ok()) {
+    std::fprintf(stderr, "%s\n", status.message().c_str());
     return ExitCodeOfNamed(status);
   }
   std::printf("%s: the configuration is valid\n", source.c_str());

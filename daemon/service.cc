@@ -145,7 +145,8 @@ int Service::Run() {
 
 // Opens what the configuration names besides the store.
 int Service::OpenWhatIsNamed() {
-  StatusOr<Access> access = Access::Create(config_.access);
+  StatusOr<Access> access =
+      Access::Create(config_.access, [this](std::string_view key) { return config_.PlaceOf(key); });
   if (!access.ok()) {
     return Refuse("cannot tell who may do what", access.status(), ExitCodeOfNamed(access.status()));
   }
@@ -157,7 +158,9 @@ int Service::OpenWhatIsNamed() {
   StatusOr<std::unique_ptr<AwakeProcessors>> processors =
       AwakeProcessors::Open(config_.processors.awake);
   if (!processors.ok()) {
-    return Refuse("cannot keep the processors awake", processors.status(), kExitUsage);
+    return Refuse("cannot keep the processors awake",
+                  processors.status().WithContext(config_.PlaceOf("processors.awake")),
+                  kExitUsage);
   }
   processors_ = std::move(*processors);
   return kExitOk;

@@ -155,6 +155,29 @@ TEST(StartTest, AConfigCheckRefusesWhatTheStartRefuses) {
   EXPECT_THAT(named.err, HasSubstr(geteuid() == 0 ? "runuser -u delayd" : ""));
 }
 
+TEST(StartTest, ASettingThatNamesWhatIsNotThereIsNamedWithItsPlace) {
+  Daemon daemon;
+  const std::string path = daemon.Path("delayd.yaml");
+  for (const auto& [text, told] :
+       {std::pair<std::string, std::string>{
+            "access:\n  read: nobody-of-that-name\n",
+            path + ":2:9: access.read: there is no user 'nobody-of-that-name'"},
+        {"access:\n  token_file: " + daemon.Path("nowhere") + "\n",
+         path + ":2:15: access.token_file: "}}) {
+    daemon.Write("delayd.yaml", text);
+    ExpectRefusal(daemon.StartExpectingFailure({"--config", path}), 2, told);
+    const ProcessResult checked =
+        daemon.StartExpectingFailure({"--config", path, "--check-config"});
+    ExpectRefusal(checked, 2, told);
+    EXPECT_THAT(checked.err, StartsWith(told));
+  }
+  daemon.Write("delayd.yaml", "log: { level: info }\n");
+  daemon.Under("export DELAYD_ACCESS_ADMIN=nobody-of-that-name");
+  ExpectRefusal(daemon.StartExpectingFailure({"--config", path}),
+                2,
+                "DELAYD_ACCESS_ADMIN: there is no user 'nobody-of-that-name'");
+}
+
 TEST(StartTest, AMisspeltVariableIsWarnedOf) {
   Daemon daemon;
   const std::string path = daemon.Write("delayd.yaml", "log: { level: info }\n");
