@@ -162,7 +162,7 @@ class Server::Loop {
 
   // ---- Signals (server_signals.cc) ----
   void WaitForSignal();
-  void EndAtNextSignal();
+  static void EndAtNextSignal();
   void WaitForDrainSignal();
   void LogDrain();
   void WaitForHangup();
@@ -175,7 +175,7 @@ class Server::Loop {
   const Clock* const clock_;
 
   boost::asio::io_context io_{1};
-  boost::asio::signal_set signals_;
+  boost::asio::posix::stream_descriptor stop_event_;
   boost::asio::signal_set drain_signal_;
   boost::asio::signal_set hangups_;
   WakeTimer wake_;

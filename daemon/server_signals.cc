@@ -1,49 +1,78 @@
 // Signals from a service manager or an operator: stop, drain, reload.
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 
 #include "base/check.h"
 #include "daemon/log.h"
 #include "daemon/server_loop.h"
 
+#include <sys/eventfd.h>
+
 namespace delayd {
+namespace {
+
+// Signals to stop since the loop was made, and what the first of them makes readable. It is never
+// closed: a handler may run on any thread at any time.
+std::atomic<int> stop_signals{0};
+std::atomic<int> stop_event{-1};
+
+// The second signal does not need the core thread: that may be waiting for a disk, or have finished
+// its turns while other threads are still at work or the store is being closed. This loses nothing
+// that was acknowledged: the next start reads what is durable.
+void OnStopSignal(int /*signal*/) {
+  if (stop_signals.fetch_add(1) > 0) {
+    ::_exit(EXIT_FAILURE);
+  }
+  const int error = errno;
+  const uint64_t one = 1;
+  const ssize_t written = ::write(stop_event, &one, sizeof one);
+  static_cast<void>(written);
+  errno = error;
+}
+
+}  // namespace
 
 void Server::Loop::Stop() {
   stop_wanted_ = true;
 }
 
+// Handles both signals to stop, in place of Asio's signal_set: that one would have to be replaced
+// after the first signal, and meanwhile the second would kill the process by its default action.
 void Server::Loop::WaitForSignal() {
-  boost::system::error_code error;
-  signals_.add(SIGTERM, error);  // NOLINT(bugprone-unused-return-value)
-  DELAYD_CHECK(!error);
-  signals_.add(SIGINT, error);  // NOLINT(bugprone-unused-return-value)
-  DELAYD_CHECK(!error);
-  signals_.async_wait([this](const boost::system::error_code& cancelled, int) {
-    if (!cancelled) {
-      Stop();
-      EndAtNextSignal();
-    }
-  });
+  if (stop_event < 0) {
+    stop_event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  }
+  uint64_t earlier = 0;  // those of an earlier loop of this process
+  const ssize_t bytes = ::read(stop_event, &earlier, sizeof earlier);
+  static_cast<void>(bytes);
+  stop_signals = 0;
+  const int copy = ::fcntl(stop_event, F_DUPFD_CLOEXEC, 0);
+  DELAYD_CHECK(copy >= 0);
+  stop_event_.assign(copy);
+
+  struct sigaction action {};
+
+  action.sa_handler = OnStopSignal;
+  action.sa_flags = SA_RESTART;
+  for (const int signal : {SIGTERM, SIGINT}) {
+    DELAYD_CHECK(::sigaction(signal, &action, nullptr) == 0);
+  }
+  stop_event_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                         [this](const boost::system::error_code& cancelled) {
+                           if (!cancelled) {
+                             Stop();
+                           }
+                         });
 }
 
-// Does not need this thread to run: it may be waiting for a disk, or have finished its turns while
-// other threads are still at work or the store is being closed.
 void Server::Loop::EndAtNextSignal() {
-  // This loses nothing that was acknowledged: the next start reads what is durable. The second
-  // signal may have come already, while this thread waited for the disk; the wait here catches it.
-  signals_.async_wait([](const boost::system::error_code& none, int) {
-    if (!none) {
-      ::_exit(EXIT_FAILURE);
-    }
-  });
-  boost::system::error_code error;
-  signals_.clear(error);   // NOLINT(bugprone-unused-return-value)
-  signals_.cancel(error);  // NOLINT(bugprone-unused-return-value)
-  for (const int signal : {SIGTERM, SIGINT}) {
-    std::signal(signal, [](int) { ::_exit(EXIT_FAILURE); });
-  }
+  stop_signals = 1;
 }
 
 void Server::Loop::WaitForDrainSignal() {

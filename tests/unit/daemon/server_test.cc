@@ -355,6 +355,19 @@ TEST_F(ServerTest, ASecondSignalEndsOneThatCannotTurn) {
   EXPECT_EXIT(end_twice(), ::testing::ExitedWithCode(1), "");
 }
 
+// Also one that comes while the first is being taken.
+TEST_F(ServerTest, NoneOfManySignalsKillsTheProcess) {
+  const auto send_many = [this] {
+    Start();
+    while (true) {
+      ::kill(::getpid(), SIGTERM);
+    }
+  };
+  for (int i = 0; i < 50; ++i) {  // the moment at which one could was hit once in 25 times
+    ASSERT_EXIT(send_many(), ::testing::ExitedWithCode(1), "");
+  }
+}
+
 TEST_F(ServerTest, ASecondSignalEndsOneThatCouldNotTurnWhenBothCame) {
   const auto end_twice = [this] {
     options_.turn_begins = [count = 0](const Now&) mutable {
