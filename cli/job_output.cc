@@ -113,6 +113,12 @@ void PrintCard(const JobView& job, Context* context) {
 
 namespace {
 
+// One long name would make each line take several rows of the screen. Names of the usual length
+// stay whole, even where the other columns leave no room for them.
+constexpr size_t kNameWidthMin = 32;
+constexpr size_t kQueueColumn = 1;
+constexpr size_t kKeyColumn = 2;
+
 std::vector<std::string> Header(bool wide) {
   std::vector<std::string> header = {
       "ID", "QUEUE", "KEY", "STATE", "DUE", "LEFT", "CLOCK", "ATTEMPT"};
@@ -181,6 +187,10 @@ void JobListPrinter::Print(const std::vector<JobView>& jobs) {
     first_ = false;
   }
   if (!context_->globals.quiet && context_->globals.output == OutputFormat::kTable) {
+    const Console::Traits& traits = context_->console.traits();
+    if (traits.out_is_terminal && !context_->globals.wide) {
+      columns_->table.FitColumns({kQueueColumn, kKeyColumn}, traits.width, kNameWidthMin);
+    }
     columns_->table.Flush(&context_->console);
   }
 }

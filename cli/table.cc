@@ -13,6 +13,18 @@ namespace {
 
 constexpr std::string_view kCut = "...";  // stands for the rest of a cell
 
+// The cell, or its beginning, in no more than `width` columns.
+std::string Cut(std::string cell, size_t width) {
+  if (DisplayWidth(cell) <= width) {
+    return cell;
+  }
+  std::string_view front = cell;
+  do {
+    front = Utf8Front(front, front.size() - 1);
+  } while (!front.empty() && DisplayWidth(front) + kCut.size() > width);
+  return std::string(front) + std::string(kCut);
+}
+
 }  // namespace
 
 size_t DisplayWidth(std::string_view text) {
@@ -47,26 +59,30 @@ void Table::Add(std::vector<std::string> row) {
   rows_.push_back(std::move(row));
 }
 
-void Table::FitFirstColumn(size_t width) {
-  size_t others = 0;
-  for (size_t i = 1; i < widths_.size(); ++i) {
-    others += widths_[i] + 2;
+void Table::FitColumns(std::initializer_list<size_t> columns, size_t width, size_t at_least) {
+  size_t line = 2 * (widths_.size() - 1);
+  for (const size_t column : widths_) {
+    line += column;
   }
-  const size_t room = std::max(DisplayWidth(header_[0]), width - std::min(width, others));
-  if (widths_[0] <= room) {
-    return;
-  }
-  widths_[0] = room;
-  for (std::vector<std::string>& row : rows_) {
-    std::string& cell = row[0];
-    if (DisplayWidth(cell) <= room) {
-      continue;
+  const auto can_give = [&](size_t column) {
+    const size_t least = std::max(DisplayWidth(header_[column]), at_least);
+    return widths_[column] - std::min(widths_[column], least);
+  };
+  for (; line > width; --line) {
+    size_t widest = *columns.begin();
+    for (const size_t column : columns) {
+      const bool is_wider = can_give(widest) == 0 || widths_[column] > widths_[widest];
+      widest = can_give(column) > 0 && is_wider ? column : widest;
     }
-    std::string_view front = cell;
-    do {
-      front = Utf8Front(front, front.size() - 1);
-    } while (!front.empty() && DisplayWidth(front) + kCut.size() > room);
-    cell = std::string(front) + std::string(kCut);
+    if (can_give(widest) == 0) {
+      break;
+    }
+    --widths_[widest];
+  }
+  for (const size_t column : columns) {
+    for (std::vector<std::string>& row : rows_) {
+      row[column] = Cut(std::move(row[column]), widths_[column]);
+    }
   }
 }
 

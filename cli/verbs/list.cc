@@ -21,6 +21,7 @@ class ListVerb final : public Verb {
     return "Payloads are not listed: see show and export. Without --limit, a list ends at 100\n"
            "jobs; stderr says so if there are more. -o json then has next_cursor, for the HTTP\n"
            "API; with the dead jobs of all queues also next_queue, the queue that it is about.\n"
+           "On a terminal long names are cut to fit; -o wide shows them whole.\n"
            "\n"
            "--watch waits for a daemon that goes away. It watches the first jobs of a longer\n"
            "list: with -o jsonl, a job that moves up among them when others go has not appeared,\n"

@@ -14,7 +14,9 @@ class QueuesVerb final : public Verb {
   }
 
   std::string_view details() const override {
-    return "Examples:\n"
+    return "On a terminal long names are cut to fit; -o wide shows them whole.\n"
+           "\n"
+           "Examples:\n"
            "  delayctl queues\n"
            "  delayctl queues orders -o json";
   }
@@ -93,6 +95,11 @@ class QueuesVerb final : public Verb {
       }
     }
     if (!context->globals.quiet && context->globals.output == OutputFormat::kTable) {
+      // Otherwise one queue with a long name would make each line take several rows of the screen.
+      const Console::Traits& traits = context->console.traits();
+      if (traits.out_is_terminal && !context->globals.wide) {
+        table.FitColumns({0}, traits.width);
+      }
       table.Flush(&context->console);
     }
   }

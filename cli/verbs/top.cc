@@ -205,7 +205,7 @@ class TopVerb final : public Verb {
     }
     // Otherwise one queue with a long name would make each line take several rows of the screen.
     if (!once_) {
-      table.FitFirstColumn(context->console.traits().width);
+      table.FitColumns({0}, context->console.traits().width);
     }
     table.Flush(&context->console);
     if (sample.queues.size() > kQueuesShown) {

@@ -1,5 +1,7 @@
 // How things are shown and told: times in the local zone, wide and cut tables, where settings come
 // from, a job that had the key.
+#include <sstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,6 +38,50 @@ TEST(PresentationTest, TablesShowLocalTimesAndUtcOnDemand) {
   EXPECT_THAT(Ctl({"list"}, WithOneJob()).out, HasSubstr("2027-01-01T18:30:00.000+09:00"));
   EXPECT_THAT(Ctl({"list", "--utc"}, WithOneJob()).out, HasSubstr("2027-01-01T09:30:00.000Z"));
   EXPECT_THAT(Ctl({"list", "-o", "json"}, WithOneJob()).out, HasSubstr("2027-01-01T09:30:00.000Z"));
+}
+
+TEST(PresentationTest, ALongKeyDoesNotWidenTheRowsOfAListOnATerminal) {
+  const std::string key(200, 'k');
+  const auto list = [&](std::vector<std::string> args, Console::Traits traits) {
+    args.insert(args.begin(), "list");
+    const auto daemon = [&](const Request&) {
+      JobView job = SomeJob();
+      job.key = key;
+      return Ok("{\"jobs\":[" + protocol::JobToJson(job) + "," + protocol::JobToJson(SomeJob(7)) +
+                "]}");
+    };
+    return Ctl(args, {.daemon = daemon, .traits = traits}).out;
+  };
+  Console::Traits wide = kTerminal;
+  wide.width = 120;
+  EXPECT_THAT(list({}, wide), AllOf(HasSubstr("kkk...  "), Not(HasSubstr(key))));
+  EXPECT_THAT(list({}, wide), HasSubstr("  order:1001  "));
+  // On a narrow one names of the usual length stay whole.
+  EXPECT_THAT(list({}, kTerminal),
+              AllOf(HasSubstr("  order:1001  "), HasSubstr(" " + std::string(29, 'k') + "...  ")));
+  EXPECT_THAT(list({"-o", "wide"}, wide), HasSubstr(key));
+  EXPECT_THAT(list({"-o", "jsonl"}, wide), HasSubstr(key));
+  EXPECT_THAT(list({}, {}), HasSubstr(key)) << "a program may read it";
+}
+
+TEST(PresentationTest, ALongNameDoesNotWidenTheRowsOfQueuesOnATerminal) {
+  const std::string name(200, 'q');
+  const auto queues = [&](std::vector<std::string> args, Console::Traits traits) {
+    args.insert(args.begin(), "queues");
+    const auto daemon = [&](const Request&) {
+      return Ok(protocol::QueuesToJson({{name, 5, 2, 0, 0, false}, {"mail", 4, 1, 0, 0, false}}));
+    };
+    return Ctl(args, {.daemon = daemon, .traits = traits}).out;
+  };
+  EXPECT_THAT(queues({}, kTerminal), AllOf(HasSubstr("qqq...  5 "), HasSubstr("mail  ")));
+  std::istringstream lines(queues({}, kTerminal));
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 80U);
+  }
+  EXPECT_THAT(queues({"-o", "wide"}, kTerminal), HasSubstr(name));
+  EXPECT_THAT(queues({"-o", "json"}, kTerminal), HasSubstr(name));
+  EXPECT_THAT(queues({"-q"}, kTerminal), HasSubstr(name));
+  EXPECT_THAT(queues({}, {}), HasSubstr(name)) << "a program may read it";
 }
 
 TEST(PresentationTest, SentencesShowTheTimesThatTablesShow) {

@@ -47,7 +47,7 @@ TEST_F(TableTest, TheFirstColumnIsShortenedToTheWidthOfTheScreen) {
   Table table({"QUEUE", "READY"});
   table.Add({"orders", "1"});
   table.Add({"orders.of.the.shop", "2"});
-  table.FitFirstColumn(17);
+  table.FitColumns({0}, 17);
   table.Flush(&console_);
   EXPECT_EQ(out_.str(),
             "QUEUE       READY\n"
@@ -58,9 +58,31 @@ TEST_F(TableTest, TheFirstColumnIsShortenedToTheWidthOfTheScreen) {
 TEST_F(TableTest, TheFirstColumnKeepsItsNameOnAScreenThatIsTooNarrow) {
   Table table({"QUEUE", "READY"});
   table.Add({"orders", "1"});
-  table.FitFirstColumn(3);
+  table.FitColumns({0}, 3);
   table.Flush(&console_);
   EXPECT_EQ(out_.str(), "QUEUE  READY\nor...  1\n");
+}
+
+TEST_F(TableTest, OfSeveralColumnsTheWidestIsShortenedFirst) {
+  Table table({"ID", "QUEUE", "KEY"});
+  table.Add({"1", "orders", "order:100000000000"});
+  table.Add({"2", "a", "b"});
+  table.FitColumns({1, 2}, 20);
+  table.Flush(&console_);
+  EXPECT_EQ(out_.str(),
+            "ID  QUEUE   KEY\n"
+            "1   orders  order...\n"
+            "2   a       b\n");
+}
+
+TEST_F(TableTest, NoColumnIsShortenedBelowWhatItIsToKeep) {
+  Table table({"QUEUE", "KEY"});
+  table.Add({"orders.of.all", "order:1001"});
+  table.FitColumns({0, 1}, 5, 10);
+  table.Flush(&console_);
+  EXPECT_EQ(out_.str(),
+            "QUEUE       KEY\n"
+            "orders....  order:1001\n");
 }
 
 TEST_F(TableTest, WideCharactersTakeTwoColumnsAndControlsAreEscaped) {
