@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <utility>
 
 #include "base/limits.h"
@@ -58,40 +57,28 @@ class ListVerb final : public Verb {
   StatusOr<ExitCode> Page(Api& api, const protocol::JobFilterText& filter, Context* context) const {
     DELAYD_ASSIGN_OR_RETURN(const std::vector<protocol::JobFilterText> filters,
                             Expand(api, filter));
-    uint64_t left = all_ ? UINT64_MAX : limit_.value_or(limits::kListLimitDefault);
     std::optional<JobListPrinter> printer;
-    std::string cursor;
-    size_t i = 0;
-    while (i < filters.size() && left > 0) {
-      const uint64_t limit = std::min<uint64_t>(left, limits::kListLimitMax);
-      DELAYD_ASSIGN_OR_RETURN(
-          protocol::JobPage page,
-          api.List({.filter = filters[i], .limit = limit, .cursor = std::move(cursor)}));
+    const auto print = [&](const std::vector<JobView>& jobs) {
       // Created only now, so that a failure leaves stdout empty.
       if (!printer.has_value()) {
         printer.emplace(context);
       }
-      printer->Print(page.jobs);
-      DELAYD_RETURN_IF_ERROR(context->console.CheckOut(false));  // stop when nobody reads the rest
-      left -= std::min<uint64_t>(left, page.jobs.size());
-      // A page may be empty and have a next one: the daemon looks at a bounded number of rows.
-      cursor = std::move(page.next_cursor);
-      i += cursor.empty() ? 1U : 0U;
-    }
+      printer->Print(jobs);
+      return context->console.CheckOut(false);  // stop when nobody reads the rest
+    };
+    DELAYD_ASSIGN_OR_RETURN(const ListEnd end, TakeJobs(api, filters, limit(), print));
     if (!printer.has_value()) {
       printer.emplace(context);  // no filter to ask: no queue has dead jobs
       printer->Print({});
     }
-    if (cursor.empty() && i < filters.size()) {
-      cursor = protocol::kFirstPageCursor;  // one queue's jobs end with the list; the next has more
-    }
-    const bool by_queue = !cursor.empty() && !filter.queue.has_value();
-    printer->Finish(cursor, by_queue ? filters[i].queue.value_or("") : "");
-    if (!cursor.empty()) {
+    printer->Finish(end.cursor, filter.queue.has_value() ? "" : end.queue);
+    if (!end.cursor.empty()) {
       TellMore(context);
     }
     return kExitOk;
   }
+
+  uint64_t limit() const { return all_ ? UINT64_MAX : limit_.value_or(limits::kListLimitDefault); }
 
   // A JSON document has next_cursor, and a limit that was asked for is no surprise. But programs
   // that read ids or lines would take them for all.
@@ -141,7 +128,6 @@ class ListVerb final : public Verb {
   StatusOr<ExitCode> Watch(Api& api,
                            const protocol::JobFilterText& filter,
                            Context* context) const {
-    const uint64_t limit = all_ ? UINT64_MAX : limit_.value_or(limits::kListLimitDefault);
     const bool soonest_first = filter.state != JobStateName(JobState::kDead) &&
                                filter.state != JobStateName(JobState::kFinished);
     JobWatch watch(
@@ -150,7 +136,7 @@ class ListVerb final : public Verb {
     Status seen;
     bool warned = limit_.has_value() || context->globals.output == OutputFormat::kTable;
     for (bool answered = false; seen.ok();) {
-      StatusOr<protocol::JobPage> page = Look(api, filter, limit);
+      StatusOr<protocol::JobPage> page = Look(api, filter, limit());
       if (!answered || !outage.MayWaitOut(page.status())) {
         if (!page.ok()) {
           return page.status();
@@ -159,7 +145,7 @@ class ListVerb final : public Verb {
         outage.Over();
         const bool more = !page->next_cursor.empty();
         if (more && !warned) {
-          context->console.Warn(MoreThan(limit, "are watched"));
+          context->console.Warn(MoreThan(limit(), "are watched"));
           warned = true;
         }
         watch.Show(std::move(page->jobs), more);

@@ -1,9 +1,11 @@
 #include "cli/verbs/list_filter.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "base/job.h"
+#include "base/limits.h"
 #include "protocol/nearest.h"
 
 namespace delayd::cli {
@@ -49,20 +51,42 @@ StatusOr<std::vector<protocol::JobFilterText>> Expand(Api& api,
   return filters;
 }
 
+StatusOr<ListEnd> TakeJobs(Api& api,
+                           std::span<const protocol::JobFilterText> filters,
+                           uint64_t limit,
+                           const std::function<Status(std::vector<JobView> jobs)>& take) {
+  std::string cursor;
+  size_t i = 0;
+  while (i < filters.size() && limit > 0) {
+    DELAYD_ASSIGN_OR_RETURN(protocol::JobPage page,
+                            api.List({.filter = filters[i],
+                                      .limit = std::min<uint64_t>(limit, limits::kListLimitMax),
+                                      .cursor = std::move(cursor)}));
+    limit -= std::min<uint64_t>(limit, page.jobs.size());
+    DELAYD_RETURN_IF_ERROR(take(std::move(page.jobs)));
+    // A page may be empty and have a next one: the daemon looks at a bounded number of rows.
+    cursor = std::move(page.next_cursor);
+    i += cursor.empty() ? 1U : 0U;
+  }
+  if (i == filters.size()) {
+    return ListEnd{};
+  }
+  if (cursor.empty()) {
+    cursor = protocol::kFirstPageCursor;  // one queue's jobs end with the list; the next has more
+  }
+  return ListEnd{std::move(cursor), filters[i].queue.value_or("")};
+}
+
 StatusOr<protocol::JobPage> FirstJobs(Api& api,
                                       std::span<const protocol::JobFilterText> filters,
                                       uint64_t limit) {
   protocol::JobPage all;
-  for (const protocol::JobFilterText& filter : filters) {
-    const uint64_t left = limit - all.jobs.size();
-    if (left == 0) {
-      all.next_cursor = protocol::kFirstPageCursor;  // of the next queue
-      break;
-    }
-    DELAYD_ASSIGN_OR_RETURN(protocol::JobPage some, api.ListUpTo(filter, left));
-    std::move(some.jobs.begin(), some.jobs.end(), std::back_inserter(all.jobs));
-    all.next_cursor = std::move(some.next_cursor);
-  }
+  DELAYD_ASSIGN_OR_RETURN(ListEnd end,
+                          TakeJobs(api, filters, limit, [&all](std::vector<JobView> jobs) {
+                            std::move(jobs.begin(), jobs.end(), std::back_inserter(all.jobs));
+                            return OkStatus();
+                          }));
+  all.next_cursor = std::move(end.cursor);
   return all;
 }
 

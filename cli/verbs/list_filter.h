@@ -3,7 +3,10 @@
 // Threads: one owner.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -26,7 +29,20 @@ class ListFilter {
 StatusOr<std::vector<protocol::JobFilterText>> Expand(Api& api,
                                                       const protocol::JobFilterText& filter);
 
-// The first `limit` jobs that an expanded filter finds; next_cursor is set when there are more.
+// Where a list that was cut goes on.
+struct ListEnd {
+  std::string cursor;  // empty: nothing is left
+  std::string queue;   // of the filter that the cursor is for, if it has one
+};
+
+// Gives the first `limit` jobs that an expanded filter finds to `take`, page by page; an error of
+// `take` ends it.
+StatusOr<ListEnd> TakeJobs(Api& api,
+                           std::span<const protocol::JobFilterText> filters,
+                           uint64_t limit,
+                           const std::function<Status(std::vector<JobView> jobs)>& take);
+
+// The same jobs in one page; next_cursor is set when there are more.
 StatusOr<protocol::JobPage> FirstJobs(Api& api,
                                       std::span<const protocol::JobFilterText> filters,
                                       uint64_t limit);
