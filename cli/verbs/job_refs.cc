@@ -106,16 +106,19 @@ StatusOr<ExitCode> ForEachJob(const std::vector<JobRef>& jobs,
     const StatusOr<JobView> job = call(api.get(), jobs[i]);
     const ExitCode code_of_job = ExitCodeOf(job.status());
     code = Combine(code, code_of_job, i == 0);
-    // The daemon is away or hangs: the other calls would only fail alike, each after its timeout.
-    if (job.status().code() == StatusCode::kUnavailable || code_of_job == kExitTimedOut) {
-      context->console.Error(jobs.size() == 1 ? job.status()
-                                              : WithJobs(job.status(), std::span(jobs).subspan(i)));
-      return code;
-    }
     if (!job.ok()) {
-      const bool names_job = job.status().code() != StatusCode::kUnknown || jobs.size() == 1;
-      context->console.Error(names_job ? job.status()
-                                       : WithJobs(job.status(), std::span(jobs).subspan(i, 1)));
+      // The daemon is away or hangs: the other calls would only fail alike, each after its timeout.
+      const bool ends =
+          job.status().code() == StatusCode::kUnavailable || code_of_job == kExitTimedOut;
+      const bool names_job = !ends && job.status().code() != StatusCode::kUnknown;
+      const std::span<const JobRef> from_failed = std::span(jobs).subspan(i);
+      context->console.Error(
+          jobs.size() == 1 || names_job
+              ? job.status()
+              : WithJobs(job.status(), ends ? from_failed : from_failed.first(1)));
+      if (ends) {
+        return code;
+      }
       continue;
     }
     if (context->globals.quiet) {
