@@ -45,6 +45,14 @@ function(delayd_check name)
   set_tests_properties(${name} PROPERTIES LABELS unit SKIP_RETURN_CODE 77)
 endfunction()
 
+# delayd_time_limit(TEST SECONDS): for a test that hangs; with a sanitizer it is at least ten minutes.
+function(delayd_time_limit test seconds)
+  if(DELAYD_SANITIZE AND seconds LESS 600)
+    set(seconds 600)
+  endif()
+  set_tests_properties(${test} PROPERTIES TIMEOUT ${seconds})
+endfunction()
+
 # delayd_in_memory(TEST...): tests that prove nothing about a disk use memory, where fsync costs nothing.
 function(delayd_in_memory)
   if(EXISTS /dev/shm)
@@ -57,7 +65,6 @@ endfunction()
 # ONE_THREAD: the test has a single thread, so ThreadSanitizer would find nothing, and the test is left out of that build.
 # -O1 takes a quarter less time to compile. Without optimisation the tests would be slow: RocksDB, a shared library, uses the
 # program's copies of the inline functions of std::string.
-# The time limit is for a test that hangs; with a sanitizer it is at least ten minutes.
 function(delayd_test name)
   cmake_parse_arguments(TEST "ONE_THREAD;HALVES" "LABEL;TIMEOUT" "SOURCES;LINK" ${ARGN})
   if(TEST_ONE_THREAD AND DELAYD_SANITIZE MATCHES thread)
@@ -72,16 +79,14 @@ function(delayd_test name)
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 120)
   endif()
-  if(DELAYD_SANITIZE AND TEST_TIMEOUT LESS 600)
-    set(TEST_TIMEOUT 600)
-  endif()
   set(halves ${name})
   if(TEST_HALVES)
     set(halves ${name}_1 ${name}_2)
   endif()
   foreach(half ${halves})
     add_test(NAME ${half} COMMAND ${name})
-    set_tests_properties(${half} PROPERTIES LABELS ${TEST_LABEL} TIMEOUT ${TEST_TIMEOUT})
+    set_tests_properties(${half} PROPERTIES LABELS ${TEST_LABEL})
+    delayd_time_limit(${half} ${TEST_TIMEOUT})
     delayd_sanitizer_environment(${half})
   endforeach()
   if(TEST_HALVES)
