@@ -1,15 +1,24 @@
 // A worker's lease as time goes on: how long it lasts, and what it means that it is over.
+#include <poll.h>
+
 #include <algorithm>
+#include <chrono>
+#include <future>
+#include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <sstream>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cli/worker.h"
 #include "tests/unit/cli/fake_daemon.h"
+#include "tests/unit/cli/stuck_errors.h"
 #include "tests/unit/cli/worker_scene.h"
 
 namespace delayd::cli {
@@ -17,6 +26,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // How a job is handled, on the test's clock.
 struct Handling {
@@ -27,19 +37,24 @@ struct Handling {
 
 class TimedRun final : public JobRun {
  public:
-  TimedRun(SimulatedClock* clock, Handling handling)
+  TimedRun(SimulatedClock* clock, Handling handling, std::vector<Millis>* graces)
       : clock_(*clock),
         done_at_(clock->Sample().boot + handling.takes),
-        handling_(std::move(handling)) {}
+        handling_(std::move(handling)),
+        graces_(*graces) {}
 
-  Event Wait(BootTime until, int /*wake_fd*/) override {
+  Event Wait(BootTime until, int wake_fd) override {
+    pollfd woken{.fd = wake_fd, .events = POLLIN, .revents = 0};
+    if (poll(&woken, 1, 0) == 1) {
+      return Event::kWoken;
+    }
     const bool done = handling_.unwatched || done_at_ <= until;
     const Millis time = (done ? done_at_ : until) - clock_.Sample().boot;
     clock_.Advance(std::max(time, Millis(0)));
     return done ? Event::kDone : Event::kDeadline;
   }
 
-  void End(Millis /*grace*/) override {}
+  void End(Millis grace) override { graces_.push_back(grace); }
 
   Verdict verdict() const override { return {handling_.action, ""}; }
 
@@ -47,6 +62,7 @@ class TimedRun final : public JobRun {
   SimulatedClock& clock_;
   const BootTime done_at_;
   const Handling handling_;
+  std::vector<Millis>& graces_;
 };
 
 // A queue of jobs behind the API, on a clock that only handlers and late answers move.
@@ -61,7 +77,8 @@ class WorkerLeaseTest : public WorkerScene {
 
     StatusOr<std::unique_ptr<JobRun>> Start(const JobView& /*job*/) override {
       ++test_.begun_;
-      return std::unique_ptr<JobRun>(std::make_unique<TimedRun>(&test_.clock_, test_.handling_));
+      return std::unique_ptr<JobRun>(
+          std::make_unique<TimedRun>(&test_.clock_, test_.handling_, &test_.graces_));
     }
 
    private:
@@ -84,7 +101,13 @@ class WorkerLeaseTest : public WorkerScene {
       return Ok(protocol::JobPageToJson(page));
     }
     calls_.push_back(call);
+    if (on_call_) {
+      on_call_();
+    }
     const bool extends = call == "extend";
+    if (extends && answers_late_) {
+      return Unknown("no answer within 50ms", "timed_out");
+    }
     if (extends && clock_.Sample().boot < back_at_) {
       return Problem(Unavailable("the daemon is starting"));
     }
@@ -114,7 +137,9 @@ class WorkerLeaseTest : public WorkerScene {
     Worker worker(&context_,
                   {.queue = "orders",
                    .make_handler = [this] { return std::make_unique<Handler>(this); },
-                   .count = count});
+                   .count = count,
+                   .handler_timeout = handler_timeout_,
+                   .grace = Millis(10'000)});
     worker_ = count.has_value() ? nullptr : &worker;
     EXPECT_TRUE(worker.Run().ok());
     return worker.undelivered();
@@ -123,11 +148,15 @@ class WorkerLeaseTest : public WorkerScene {
   uint64_t jobs_ = 1;
   Millis lease_{2000};
   Handling handling_;
-  Millis waits_{0};            // before it hands out
-  Millis unread_{0};           // that answer lies so long, once
-  Millis daemon_ahead_{0};     // its clock
-  bool is_restarted_ = false;  // the daemon, after the hand-out
-  BootTime back_at_;           // until then it extends no lease
+  Millis waits_{0};         // before it hands out
+  Millis unread_{0};        // that answer lies so long, once
+  Millis daemon_ahead_{0};  // its clock
+  std::optional<Millis> handler_timeout_;
+  bool answers_late_ = false;  // of extensions: the worker does not wait so long
+  std::function<void()> on_call_;
+  std::vector<Millis> graces_;  // what handlers got to end in
+  bool is_restarted_ = false;   // the daemon, after the hand-out
+  BootTime back_at_;            // until then it extends no lease
   BootTime lease_end_;
   std::vector<std::string> calls_;
   std::map<std::string, int> strangers_;  // the first such call is answered by another server
@@ -250,6 +279,58 @@ TEST_F(WorkerLeaseTest, NoLeaseIsExtendedWhoseHandlerIsBeingStopped) {
   EXPECT_THAT(
       err_.str(),
       HasSubstr("lease ran out, handler stopped (the daemon is starting) after 3s, handed out"));
+}
+
+TEST_F(WorkerLeaseTest, AHandlerHasNoMoreTimeToEndThanItsLease) {
+  handling_.takes = Millis(5000);
+  handler_timeout_ = Millis(20);
+  back_at_ = clock_.Sample().boot + Millis(3000);
+  EXPECT_EQ(Work(1), 0U);
+  EXPECT_THAT(calls_, ElementsAre("extend", "nack"));
+  EXPECT_THAT(graces_, ElementsAre(Millis(1980)));
+}
+
+TEST_F(WorkerLeaseTest, AnAnswerThatTheHandlersEndCutsShortIsNoOutage) {
+  handling_.takes = Millis(5000);
+  handler_timeout_ = Millis(1050);
+  answers_late_ = true;
+  EXPECT_EQ(Work(1), 0U);
+  EXPECT_THAT(calls_, ElementsAre("extend", "extend", "nack"));
+  EXPECT_THAT(err_.str(), HasSubstr("nack (handler timed out after 1s50ms)"));
+  EXPECT_THAT(err_.str(), Not(HasSubstr("waiting for delayd")));
+}
+
+TEST_F(WorkerLeaseTest, ALogThatTakesNothingHoldsNeitherALeaseNorTheSecondStop) {
+  handling_.takes = Millis(5000);
+  back_at_ = clock_.Sample().boot + Millis(5000);
+  const StuckErrors stuck;
+  Console console(out_, std::cerr, {});
+  Context context{.globals = {},
+                  .console = console,
+                  .clock = clock_,
+                  .in = in_,
+                  .in_is_terminal = false,
+                  .connect = context_.connect};
+  Worker worker(&context,
+                {.queue = "orders",
+                 .make_handler = [this] { return std::make_unique<Handler>(this); },
+                 .count = 1});
+  on_call_ = [&] {
+    if (calls_.size() == 2) {
+      worker.Stop();
+      worker.Stop();
+    }
+  };
+  std::promise<void> done;
+  // Else it would be a test that hangs.
+  std::thread late([&] {
+    EXPECT_EQ(done.get_future().wait_for(std::chrono::minutes(1)), std::future_status::ready);
+    stuck.ReadAll();
+  });
+  EXPECT_TRUE(worker.Run().ok());
+  done.set_value();
+  late.join();
+  EXPECT_THAT(calls_, ElementsAre("extend", "extend", "extend", "nack"));
 }
 
 // As if the answer had just come.

@@ -4,10 +4,7 @@
 
 #include <atomic>
 #include <deque>
-#include <future>
-#include <iostream>
 #include <sstream>
-#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +14,6 @@
 #include "tests/support/no_threads.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/cli/fake_daemon.h"
-#include "tests/unit/cli/stuck_errors.h"
 #include "tests/unit/cli/worker_scene.h"
 
 namespace delayd::cli {
@@ -106,7 +102,7 @@ class WorkerTest : public WorkerScene {
     };
     options.queue = "orders";
     options.poll = Millis(0);
-    options.grace = Millis(10'000);
+    options.grace = grace_;
     Worker worker(&context_, std::move(options));
     worker_ = &worker;
     const Status status = worker.Run();
@@ -134,6 +130,7 @@ class WorkerTest : public WorkerScene {
   int empty_looks_ = 0;  // so many get no job
   int lost_counts_ = 0;  // so many requests for the queue's counts find nobody
   bool paused_ = false;
+  Millis grace_{10'000};
   std::atomic<bool> begun_ = false;
   std::vector<std::string> calls_;  // since the first handler began
   std::function<Answer(const std::string& call)> on_call_;
@@ -352,15 +349,14 @@ TEST_F(WorkerTest, AHandlerWhoseJobIsAnothersIsGoneAtOnce) {
                ? Problem(FailedPrecondition("lease is over", "lease_lost"))
                : Ok(protocol::JobToJson(SomeJob()));
   };
-  // Tidies up for ever; its grace is ten seconds.
+  // Tidies up for ever; with all of its grace, or its lease, the test would hang.
+  grace_ = std::chrono::hours(1);
   WorkOptions options = Drain({"sh", "-c", "trap '' TERM; while :; do sleep 0.01; done"});
   for (const bool timed_out : {false, true}) {
     AddJob(1);
-    options.lease = timed_out ? Millis(14'000) : Millis(200);
+    options.lease = timed_out ? grace_ : Millis(200);
     options.handler_timeout = timed_out ? std::optional(Millis(20)) : std::nullopt;
-    const BootTime start = clock_.Sample().boot;
     EXPECT_TRUE(RunWorker(options).ok());
-    EXPECT_LT(clock_.Sample().boot - start, Millis(5000)) << err_.str();
   }
 }
 
@@ -377,12 +373,11 @@ TEST_F(WorkerTest, AHandlerIsStoppedWhenItsLeaseIsOverThoughTheDaemonIsAway) {
 TEST_F(WorkerTest, AHandlerIsGoneWhenItsLeaseIsOverThoughTheDaemonIsAway) {
   AddJob(1);
   on_call_ = [](const std::string&) { return Unavailable("nobody there", "unreachable"); };
-  // Tidies up for longer than is left; its grace is ten seconds.
+  // Tidies up for ever; with all of its grace the test would hang.
+  grace_ = std::chrono::hours(1);
   WorkOptions options = Drain({"sh", "-c", "trap '' TERM; while :; do sleep 0.01; done"});
   options.lease = Millis(1000);
-  const BootTime start = clock_.Sample().boot;
   EXPECT_TRUE(RunWorker(options).ok());
-  EXPECT_LT(clock_.Sample().boot - start, Millis(5000));
   EXPECT_THAT(err_.str(),
               ContainsRegex("(^|\n)job 1 order:1001 attempt 1: lease ran out, handler "
                             "stopped \\(nobody there\\)"));
@@ -422,47 +417,15 @@ TEST_F(WorkerTest, AHandlerThatTakesTooLongIsEndedWithItsGroup) {
   EXPECT_THAT(calls_, ElementsAre(R"(1-1-1/nack {"error":"handler timed out after 20ms"})"));
 }
 
-TEST_F(WorkerTest, AnAnswerThatTheHandlersEndCutsShortIsNoOutage) {
-  AddJob(1);
-  WorkOptions options = Drain({"sleep", "1000"});
-  options.lease = Millis(1200);
-  options.handler_timeout = Millis(650);
-  on_call_ = [&](const std::string& call) -> Answer {
-    return call.ends_with("extend") ? Answer(Unknown("no answer within 50ms", "timed_out"))
-                                    : Ok(protocol::JobToJson(SomeJob()));
-  };
-  EXPECT_TRUE(RunWorker(options).ok());
-  EXPECT_THAT(calls_.front(), HasSubstr("extend"));
-  EXPECT_THAT(err_.str(), HasSubstr("nack (handler timed out after 650ms)"));
-  EXPECT_THAT(err_.str(), Not(HasSubstr("waiting for delayd")));
-}
-
 TEST_F(WorkerTest, TheLeaseOutlivesTheTimeInWhichAHandlerEnds) {
   AddJob(1);
   WorkOptions options = Drain({"sleep", "1000"});
   options.handler_timeout = Millis(20);
-  options.lease = Millis(1000);
+  options.lease = Millis(14'000);
   EXPECT_TRUE(RunWorker(options).ok());
   EXPECT_THAT(calls_,
               ElementsAre(R"(1-1-1/extend {"lease":"15s"})",
                           R"(1-1-1/nack {"error":"handler timed out after 20ms"})"));
-}
-
-TEST_F(WorkerTest, AHandlerHasNoMoreTimeToEndThanItsLease) {
-  AddJob(1);
-  // Ends with its lease, by SIGKILL; its grace is ten seconds.
-  WorkOptions options = Drain({"sh", "-c", "trap '' TERM; while :; do sleep 0.01; done"});
-  options.handler_timeout = Millis(20);
-  options.lease = Millis(300);
-  on_call_ = [](const std::string& call) {
-    return call.find("/extend") != std::string::npos
-               ? Answer(Unavailable("nobody there", "unreachable"))
-               : Ok(protocol::JobToJson(SomeJob()));
-  };
-  const BootTime start = clock_.Sample().boot;
-  EXPECT_TRUE(RunWorker(options).ok());
-  EXPECT_LT(clock_.Sample().boot - start, Millis(5000));
-  EXPECT_THAT(calls_, ElementsAre(HasSubstr("/extend"), HasSubstr("handler timed out")));
 }
 
 TEST_F(WorkerTest, AnAckThatIsNotDeliveredIsRemembered) {
@@ -538,43 +501,6 @@ TEST_F(WorkerTest, TheSecondStopDoesNotWaitForADaemonThatHangs) {
   EXPECT_EQ(undelivered_, 1U);
   EXPECT_THAT(err_.str(), AllOf(HasSubstr(": not delivered nack ("), HasSubstr(") (no answer")));
   EXPECT_THAT(err_.str(), Not(HasSubstr("waiting for delayd")));
-}
-
-TEST_F(WorkerTest, ALogThatTakesNothingHoldsNeitherALeaseNorTheSecondStop) {
-  AddJob(1);
-  on_call_ = [&](const std::string&) -> Answer {
-    if (calls_.size() == 2) {
-      worker_->Stop();
-      worker_->Stop();
-    }
-    return Unavailable("nobody there", "unreachable");
-  };
-  const StuckErrors stuck;
-  std::promise<void> done;
-  // Else it would be a test that hangs.
-  std::thread late([&] {
-    done.get_future().wait_for(std::chrono::seconds(10));
-    stuck.ReadAll();
-  });
-  Console console(out_, std::cerr, {});
-  Context context{.globals = {},
-                  .console = console,
-                  .clock = clock_,
-                  .in = in_,
-                  .in_is_terminal = false,
-                  .connect = context_.connect};
-  WorkOptions options = Drain({"sleep", "1000"});
-  options.lease = Millis(400);
-  options.queue = "orders";
-  options.poll = Millis(0);
-  Worker worker(&context, std::move(options));
-  worker_ = &worker;
-  begun_ = true;
-  const BootTime start = clock_.Sample().boot;
-  EXPECT_TRUE(worker.Run().ok());
-  EXPECT_LT(clock_.Sample().boot - start, Millis(7000));
-  done.set_value();
-  late.join();
 }
 
 TEST_F(WorkerTest, WhatNoWaitingCuresEndsTheWork) {
