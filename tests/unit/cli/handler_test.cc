@@ -144,7 +144,7 @@ TEST_F(HandlerTest, HasNoTerminal) {
   if (child == 0) {
     const bool exited =
         Start("read line </dev/tty").ok() &&
-        handler_.Wait(SystemClock().Sample().boot + Millis(10'000), -1) == Handler::Event::kDone;
+        handler_.Wait(SystemClock().Sample().boot + Millis(60'000), -1) == Handler::Event::kDone;
     handler_.Signal(SIGKILL);
     _exit(exited && handler_.exit_code() > 0 ? 0 : 1);
   }
@@ -169,9 +169,7 @@ TEST_F(HandlerTest, TheFirstProcessOfAContainerTakesTheDeadOfTheGroup) {
   ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
   ASSERT_TRUE(Start("(echo ready >&2; exec sleep 1000) & wait").ok());
   AwaitErrors("ready\n");
-  const BootTime start = SystemClock().Sample().boot;
-  handler_.End(Millis(20'000));
-  EXPECT_LT(SystemClock().Sample().boot - start, Millis(10'000));
+  handler_.End(std::chrono::hours(1));  // else it would wait for all of it
   prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 

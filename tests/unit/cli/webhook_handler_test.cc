@@ -308,18 +308,16 @@ TEST(WebhookHandlerTest, ACallThatIsEndedDoesNotWaitForItsHostsName) {
   std::promise<void> ended;
   // Else it would be a test that hangs.
   std::thread late([&] {
-    ended.get_future().wait_for(std::chrono::seconds(10));
+    EXPECT_EQ(ended.get_future().wait_for(std::chrono::minutes(1)), std::future_status::ready);
     answer.set_value();
   });
   WebhookOptions options;
   options.url = "http://hangs.test/";
-  const BootTime start = SystemClock().Sample().boot;
   const auto handler = WebhookHandler(options)();
   auto run = handler->Start(LeasedJob(1, "x"));
   ASSERT_TRUE(run.ok());
-  EXPECT_EQ((*run)->Wait(start + Millis(50), -1), JobRun::Event::kDeadline);
+  EXPECT_EQ((*run)->Wait(SystemClock().Sample().boot + Millis(50), -1), JobRun::Event::kDeadline);
   (*run)->End(Millis(0));
-  EXPECT_LT(SystemClock().Sample().boot - start, Millis(5000));
   ended.set_value();
   late.join();
 }
