@@ -109,6 +109,7 @@ void ServerTest::PassATurn() {
 }
 
 UniqueFd ServerTest::ConnectInVain() const {
+  EXPECT_EQ(server_clock_, &hand_clock_);
   UniqueFd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_un address = test::UnixAddress(path_);
   const auto warnings = [] { return log::Counts()[static_cast<size_t>(log::Level::kWarn)]; };

@@ -96,6 +96,20 @@ class GatedStore final : public storage::JobStore {
   std::atomic<bool> gated{false};
 };
 
+// Far ahead of the machine's, so that the timer never wakes the server: clients do.
+class HandClock final : public Clock {
+ public:
+  [[nodiscard]] Now Sample() const override {
+    const int64_t ms = ms_.load();
+    return {.wall = WallTime(Millis(ms)), .boot = BootTime(Millis(ms))};
+  }
+
+  void Advance(int64_t ms) { ms_ += ms; }
+
+ private:
+  std::atomic<int64_t> ms_{1'000'000'000'000};
+};
+
 class ServerTest : public ::testing::Test {
  protected:
   ServerTest();
@@ -111,6 +125,7 @@ class ServerTest : public ::testing::Test {
   void PassATurn();
 
   // A client's socket that the server has tried to accept and could not, for want of descriptors.
+  // The server is on the hand clock: it warns of nothing else.
   UniqueFd ConnectInVain() const;
 
   // An enqueue of `late`, once, while that of another client is executed.
@@ -128,6 +143,7 @@ class ServerTest : public ::testing::Test {
   FakeEngine engine_;
   GatedStore store_;
   const SystemClock clock_;
+  HandClock hand_clock_;
   const Clock* server_clock_ = &clock_;
   const test::TempDir directory_;
   const std::string path_ = directory_.Sub("d.sock");

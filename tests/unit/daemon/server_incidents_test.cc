@@ -1,6 +1,5 @@
 // What the turn tells the operator of by itself.
 #include <array>
-#include <atomic>
 #include <string>
 #include <string_view>
 
@@ -18,20 +17,6 @@ namespace {
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// Far ahead of the machine's, so that the timer never wakes the server: clients do.
-class HandClock final : public Clock {
- public:
-  [[nodiscard]] Now Sample() const override {
-    const int64_t ms = ms_.load();
-    return {.wall = WallTime(Millis(ms)), .boot = BootTime(Millis(ms))};
-  }
-
-  void Advance(int64_t ms) { ms_ += ms; }
-
- private:
-  std::atomic<int64_t> ms_{1'000'000'000'000};
-};
 
 class ServerIncidentsTest : public ServerTest {
  protected:
@@ -56,8 +41,6 @@ class ServerIncidentsTest : public ServerTest {
     client->Send("GET " + target + " HTTP/1.1\r\nHost: d\r\n\r\n");
     EXPECT_THAT(client->ReadUntil(target), HasSubstr(target));
   }
-
-  HandClock hand_clock_;
 };
 
 TEST_F(ServerIncidentsTest, TimeThatTheDaemonWasNotRunIsToldOnce) {

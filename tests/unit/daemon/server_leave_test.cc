@@ -76,6 +76,25 @@ TEST_F(ServerTest, AJobOfAClientThatWentIsBackBeforeWhoSawItGoIsServed) {
   ASSERT_EQ(engine_.asked.size(), 4U);
 }
 
+// Whoever waits for the job would else wait until the server looks at the clock.
+TEST_F(ServerTest, AJobOfAClientThatWentIsBackThoughNothingElseWakesTheServer) {
+  server_clock_ = &hand_clock_;
+  new_session_ = [] { return std::make_unique<Holder>([] {}); };
+  std::promise<void> given_back;
+  engine_.on_execute = [&] {
+    if (std::holds_alternative<engine::GiveBack>(engine_.asked.back().command)) {
+      given_back.set_value();
+    }
+  };
+  Start();
+  SocketClient client(path_);
+  client.Send("?");
+  EXPECT_EQ(client.ReadUntil("."), ".");
+  client.Close();
+  given_back.get_future().wait();
+  EXPECT_TRUE(Stop().ok());
+}
+
 // As with TLS: each byte asks for a job, but for the last, which says that none follows. The socket
 // stays open.
 class SaysGoodbye final : public PlainSession {

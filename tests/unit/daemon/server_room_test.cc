@@ -121,6 +121,7 @@ TEST_F(ServerTest, P10AClientThatDoesNotReadIsDroppedWhenAllTogetherHaveTooMuch)
 }
 
 TEST_F(ServerTest, ConnectionsThatCannotBeAcceptedAreCounted) {
+  server_clock_ = &hand_clock_;
   Start();
   PassATurn();
   ConnectInVain();
