@@ -2,6 +2,8 @@
 
 #include <poll.h>
 
+#include <cerrno>
+
 #include <gtest/gtest.h>
 
 #include "tests/support/unix_address.h"
@@ -68,7 +70,11 @@ std::string SocketClient::ReadAll() {
 bool SocketClient::ReadSome() {
   pollfd wait{.fd = fd_.get(), .events = POLLIN, .revents = 0};
   constexpr int kGiveUpMs = 30'000;
-  if (::poll(&wait, 1, kGiveUpMs) != 1) {
+  int ready = 0;
+  do {
+    ready = ::poll(&wait, 1, kGiveUpMs);
+  } while (ready < 0 && errno == EINTR);  // of a signal to the daemon that is part of this process
+  if (ready != 1) {
     ADD_FAILURE() << "no answer; so far: " << received_;
     return false;
   }
