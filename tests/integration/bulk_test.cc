@@ -151,7 +151,7 @@ TEST(WatchTest, WaitEndsWithTheJobAndTellsItsOutcome) {
 TEST(StatusTest, StatusAndTopShowWhatThereIs) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
-  Import(&daemon, "orders", 5, "30s");
+  Import(&daemon, "orders", 5, "55s");
   EXPECT_THAT(daemon.CtlOk({"status"}), AllOf(HasSubstr(", ready"), HasSubstr("5 scheduled")));
   EXPECT_THAT(daemon.CtlOk({"status", "-o", "json"}), HasSubstr("\"status\":\"ready\""));
   EXPECT_THAT(
@@ -181,7 +181,7 @@ TEST(BulkTest, AnImportThatWaitsForItsPipeEndsByASignal) {
     return std::count(lines_acked.begin(), lines_acked.end(), '\n') == 2;
   })) << import.err();
   import.Signal(SIGINT);
-  const ProcessResult result = import.Wait(std::chrono::seconds(20));
+  const ProcessResult result = import.Wait();
   EXPECT_EQ(result.exit_code, 130);
   EXPECT_THAT(result.err, HasSubstr("the lines up to 2 are enqueued, resume with --skip 2"));
   ::close(pipe);
