@@ -60,7 +60,7 @@ function(delayd_in_memory)
   endif()
 endfunction()
 
-# delayd_test(NAME SOURCES ... LINK ... [LABEL unit] [TIMEOUT 120] [ONE_THREAD] [HALVES]): a GoogleTest program that ctest runs as
+# delayd_test(NAME SOURCES ... LINK ... [LABEL unit] [TIMEOUT 300] [ONE_THREAD] [HALVES]): a GoogleTest program that ctest runs as
 # one test, or as NAME_1 and NAME_2, which take every other case each.
 # ONE_THREAD: the test has a single thread, so ThreadSanitizer would find nothing, and the test is left out of that build.
 # -O1 takes a quarter less time to compile. Without optimisation the tests would be slow: RocksDB, a shared library, uses the
@@ -77,7 +77,7 @@ function(delayd_test name)
     set(TEST_LABEL unit)
   endif()
   if(NOT TEST_TIMEOUT)
-    set(TEST_TIMEOUT 120)
+    set(TEST_TIMEOUT 300)
   endif()
   set(halves ${name})
   if(TEST_HALVES)
