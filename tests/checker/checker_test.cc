@@ -183,6 +183,20 @@ TEST(CheckerTest, I6TwoLeasesAtATimeAreFound) {
   EXPECT_EQ(Broken(kEnqueued + kLeased + LeaseAt(1400, "1-1-2", 2)), Only("I6"));
 }
 
+// The daemon extends the first lease and is killed; the client reads that answer late.
+TEST(CheckerTest, I6AnExtendCountsForItsOwnLeaseOnly) {
+  const std::string extend = R"(
+{"t":1300,"proc":2,"n":2,"phase":"invoke","op":"extend","jobs":[{"id":1,"token":"1-1-1","lease":900}]}
+{"t":1450,"proc":2,"n":2,"phase":"ok","seq":6}
+)";
+  const std::string killed = R"({"t":1350,"phase":"ok","op":"kill"})";
+  const std::string next = LeaseAt(1400, "1-2-1", 1);
+  EXPECT_THAT(Broken(kEnqueued + kLeased + extend + killed + next + LeaseAt(1950, "1-2-2", 2)),
+              IsEmpty());
+  EXPECT_EQ(Broken(kEnqueued + kLeased + extend + killed + next + LeaseAt(1850, "1-2-2", 2)),
+            Only("I6"));
+}
+
 TEST(CheckerTest, I7ARedeliveryWithoutANewAttemptIsFound) {
   EXPECT_EQ(Broken(kEnqueued + kLeased + LeaseAt(1800, "1-1-2", 1)), Only("I7"));
 }

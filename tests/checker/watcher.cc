@@ -432,7 +432,8 @@ void Watcher::LeaseOpAnswered(const Request& request, const Event& answer) {
     Ended(&job.ack, job, answer, "I8");
   } else if (request.event.op == Op::kBury && !job.bury_untold) {
     Ended(&job.bury, job, answer, "I13");
-  } else if (request.event.op == Op::kExtend && job.last && entry.lease != kNotSet) {
+  } else if (request.event.op == Op::kExtend && job.last && job.last->token == entry.token &&
+             entry.lease != kNotSet) {
     job.last->lease_until = request.event.t + entry.lease;
   }
 }
