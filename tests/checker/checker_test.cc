@@ -275,6 +275,21 @@ TEST(CheckerTest, I12ARefusedBatchThatIsThereIsFound) {
             Only("I12"));
 }
 
+// The first try had no answer and took effect; the last comes after another job has got the key.
+TEST(CheckerTest, I12ARefusedTryDoesNotUndoAnEarlierOne) {
+  const auto sent = [](int n, const std::string& answer) {
+    const std::string at = std::to_string(n);
+    return R"({"t":)" + at + R"(,"proc":1,"n":)" + at +
+           R"(,"phase":"invoke","op":"enqueue","jobs":[{"key":"k","payload":"a"}]})" + R"({"t":)" +
+           at + R"(,"proc":1,"n":)" + at + "," + answer + "}";
+  };
+  EXPECT_THAT(
+      Broken(
+          sent(1, R"("phase":"unknown")") + sent(2, R"("phase":"fail","code":"key_conflict")") +
+          R"({"t":9000,"phase":"ok","op":"final","jobs":[{"id":1,"payload":"a","state":"dead"}]})"),
+      IsEmpty());
+}
+
 TEST(CheckerTest, I13MoreHandOutsThanAttemptsAreFound) {
   EXPECT_EQ(Broken(kEnqueued + kLeased + LeaseAt(1800, "1-1-2", 2) + LeaseAt(2400, "1-1-3", 3)),
             Only("I13"));

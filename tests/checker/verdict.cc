@@ -39,10 +39,11 @@ void Watcher::CheckBatches() {
     }
     const auto there = static_cast<size_t>(std::ranges::count_if(
         request.event.jobs, [&seen](const JobEntry& job) { return seen.contains(job.payload); }));
-    const bool not_sent_again = std::ranges::all_of(request.event.jobs, [&](const JobEntry& job) {
-      return &requests_[by_payload_.at(job.payload).last] == &request;
+    const bool sent_once = std::ranges::all_of(request.event.jobs, [&](const JobEntry& job) {
+      const Senders& senders = by_payload_.at(job.payload);
+      return senders.first == senders.last;
     });
-    if (request.answer == Phase::kFail && there > 0 && not_sent_again) {
+    if (request.answer == Phase::kFail && there > 0 && sent_once) {
       Fail("I12", request.event.line, "a batch was refused and is there all the same");
     } else if (request.answer != Phase::kFail && there > 0 && there < request.event.jobs.size()) {
       Fail("I12",
