@@ -113,6 +113,29 @@ TEST(CheckerTest, I2OfTwoReschedulesAtOnceEitherMayCount) {
               IsEmpty());
 }
 
+// Client 2 reads late that the job was handed out to it. What another client did with the job since
+// then does not make it early.
+TEST(CheckerTest, I2AHandOutMayHaveComeBeforeTheLastMove) {
+  const auto leased = [](int asked, const std::string& seq, int answered = 1600) {
+    return R"({"t":)" + std::to_string(asked) + R"(,"proc":2,"n":1,"phase":"invoke","op":"lease"}
+{"t":)" + std::to_string(answered) +
+           R"(,"proc":2,"n":1,"phase":"ok",)" + seq +
+           R"("jobs":[{"id":1,"payload":"a","token":"1-1-1","attempt":1,"lease":200}]})";
+  };
+  const std::string moved = kEnqueued + Reschedule(1450, 2, 5000) + Answer(1460, 2, "ok");
+  EXPECT_THAT(Broken(moved + leased(1200, "")), IsEmpty());
+  EXPECT_EQ(Broken(moved + leased(1470, "")), Only("I2"));
+  EXPECT_EQ(
+      Broken(kEnqueued + Reschedule(1450, 2, 5000) +
+             R"({"t":1460,"proc":1,"n":2,"phase":"ok","seq":6})" + leased(1200, R"("seq":7,)")),
+      Only("I2"))
+      << "it rests on a later commit";
+  // What was promised before that still counts.
+  EXPECT_EQ(
+      Broken(kEnqueued + Reschedule(200, 2, 5000) + Answer(210, 2, "ok") + leased(205, "", 1099)),
+      Only("I2"));
+}
+
 TEST(CheckerTest, I2TheFirstOfSeveralTriesCountsForTheDueTime) {
   const std::string tries = R"(
 {"t":100,"proc":1,"n":1,"phase":"invoke","op":"enqueue","jobs":[{"key":"k","payload":"a","delay":1000}]}

@@ -20,6 +20,22 @@ bool IsMove(const Event& event) {
          (event.op == Op::kNack && event.jobs.at(0).delay != kNotSet);
 }
 
+Promise PromiseOf(const JobEntry& spec, const Event& invoke) {
+  Promise promise{.not_before_wall = spec.due};
+  if (spec.due == kNotSet && spec.delay != kNotSet) {
+    promise.not_before = Moment{invoke.boot, invoke.t + spec.delay};
+  }
+  return promise;
+}
+
+// Of two kinds none.
+Promise Weaker(const Promise& a, const Promise& b) {
+  return {.not_before =
+              a.not_before && b.not_before ? std::min(a.not_before, b.not_before) : std::nullopt,
+          // kNotSet is less than every time.
+          .not_before_wall = std::min(a.not_before_wall, b.not_before_wall)};
+}
+
 bool SeqAfter(uint64_t later, uint64_t earlier) {
   return later != 0 && earlier != 0 && later > earlier;
 }
@@ -134,7 +150,7 @@ void Watcher::KickSent(WatchedJob* job) {
 }
 
 void Watcher::KickAnswered(const Request& request, const Event& answer) {
-  MoveAnswered(request.event, answer.phase);
+  MoveAnswered(request.event, answer);
   const auto found = jobs_.find(IdOf(request.event.jobs.at(0)));
   if (found == jobs_.end() || found->second.kicks_open == 0) {
     return;
@@ -185,7 +201,7 @@ void Watcher::Answered(const Event& event) {
     case Op::kShow:
       return Shown(request, event);
     case Op::kReschedule:
-      return MoveAnswered(request.event, event.phase);
+      return MoveAnswered(request.event, event);
     case Op::kKick:
       return KickAnswered(request, event);
     case Op::kNone:
@@ -197,37 +213,25 @@ void Watcher::Answered(const Event& event) {
   }
 }
 
-void Watcher::Moved(WatchedJob* job, const JobEntry& spec, const Event& invoke) {
-  job->not_before.reset();
-  job->not_before_wall = kNotSet;
-  if (spec.due != kNotSet) {
-    job->not_before_wall = spec.due;
-  } else if (spec.delay != kNotSet) {
-    job->not_before = Moment{invoke.boot, invoke.t + spec.delay};
-  }
-}
-
-// From here on the weaker of both due times is promised, and of two kinds none.
+// From here on the weaker of both due times is promised.
 void Watcher::MoveSent(WatchedJob* job, const JobEntry& spec, const Event& invoke) {
   job->moves_overlap = job->moves_overlap || job->moves_open > 0;
   ++job->moves_open;
-  const std::optional<Moment> boot = job->not_before;
-  const int64_t wall = job->not_before_wall;
-  Moved(job, spec, invoke);
-  job->not_before = job->not_before && boot ? std::min(job->not_before, boot) : std::nullopt;
-  // kNotSet is less than every time.
-  job->not_before_wall = std::min(job->not_before_wall, wall);
+  job->promise = Weaker(job->promise, PromiseOf(spec, invoke));
 }
 
 // One that was never answered stays open: it may have been the last to take effect.
-void Watcher::MoveAnswered(const Event& invoke, Phase answer) {
+void Watcher::MoveAnswered(const Event& invoke, const Event& answer) {
   const auto found = jobs_.find(IdOf(invoke.jobs.at(0)));
   if (found == jobs_.end() || found->second.moves_open == 0) {
     return;
   }
   WatchedJob& job = found->second;
-  if (answer == Phase::kOk && !job.moves_overlap) {
-    Moved(&job, invoke.jobs[0], invoke);
+  if (answer.phase == Phase::kOk && !job.moves_overlap) {
+    job.weakest = job.moved ? Weaker(job.weakest, job.promise) : job.promise;
+    job.moved = At(answer);
+    job.moved_seq = answer.seq;
+    job.promise = PromiseOf(invoke.jobs[0], invoke);
   }
   --job.moves_open;
   job.moves_overlap = job.moves_overlap && job.moves_open > 0;
@@ -257,7 +261,7 @@ void Watcher::Enqueued(Request* request, const Event& answer) {
     job.payload = spec.payload;
     job.max_attempts = spec.max_attempts;
     if (is_new && !answer.jobs[i].existed) {
-      Moved(&job, spec, invoke);
+      job.promise = PromiseOf(spec, invoke);
     }
   }
 }
@@ -302,7 +306,7 @@ WatchedJob* Watcher::Surface(uint64_t id, const JobEntry& entry, uint64_t line) 
       const Event& invoke = requests_[sent->second.first].event;
       for (const JobEntry& spec : invoke.jobs) {
         if (spec.payload == entry.payload) {
-          Moved(&job, spec, invoke);
+          job.promise = PromiseOf(spec, invoke);
           job.max_attempts = spec.max_attempts;
         }
       }
@@ -323,7 +327,7 @@ void Watcher::Delivered(const Request& request, const Event& answer, const JobEn
                .attempt = entry.attempt,
                .lease_until = entry.lease == kNotSet ? INT64_MIN : request.event.t + entry.lease,
                .token = entry.token};
-  CheckPromise(job, answer, entry);
+  CheckPromise(job, request.event, answer, entry);
   CheckEnded(job, now, answer, entry.id);
   CheckRepeated(job, now, answer, entry.id);
   if (job.max_attempts != 0 && entry.attempt > job.max_attempts) {
@@ -350,7 +354,10 @@ void Watcher::KeepLast(WatchedJob* job, Delivery now) {
   job->last = std::move(now);
 }
 
-void Watcher::CheckPromise(const WatchedJob& job, const Event& answer, const JobEntry& entry) {
+void Watcher::CheckPromise(const WatchedJob& job,
+                           const Event& invoke,
+                           const Event& answer,
+                           const JobEntry& entry) {
   if (entry.late != kNotSet) {
     lateness_.push_back(entry.late);
     if (entry.late < 0) {
@@ -359,10 +366,13 @@ void Watcher::CheckPromise(const WatchedJob& job, const Event& answer, const Job
       Fail("I4", answer.line, Name(entry.id) + " was " + std::to_string(entry.late) + " ms late");
     }
   }
-  const bool early_by_boot =
-      job.not_before && job.not_before->boot == answer.boot && At(answer) < *job.not_before;
-  const bool early_by_wall =
-      job.not_before_wall != kNotSet && answer.w != kNotSet && answer.w < job.not_before_wall;
+  const bool may_precede_move =
+      job.moved && At(invoke) <= *job.moved && !SeqAfter(answer.seq, job.moved_seq);
+  const Promise& promise = may_precede_move ? job.weakest : job.promise;
+  const bool early_by_boot = promise.not_before && promise.not_before->boot == answer.boot &&
+                             At(answer) < *promise.not_before;
+  const bool early_by_wall = promise.not_before_wall != kNotSet && answer.w != kNotSet &&
+                             answer.w < promise.not_before_wall;
   if (early_by_boot || early_by_wall) {
     Fail("I2", answer.line, Name(entry.id) + " was handed out earlier than it was promised");
   }
@@ -412,7 +422,7 @@ void Watcher::CheckRepeated(const WatchedJob& job,
 
 void Watcher::LeaseOpAnswered(const Request& request, const Event& answer) {
   if (IsMove(request.event)) {
-    MoveAnswered(request.event, answer.phase);
+    MoveAnswered(request.event, answer);
   }
   const JobEntry& entry = request.event.jobs.at(0);
   const auto found = jobs_.find(entry.id);

@@ -48,15 +48,24 @@ struct Delivery {
   std::optional<Moment> given_back;  // ack, nack or bury of this token was sent
 };
 
+// A hand-out does not come before these. None of a kind: not promised, or nobody can tell, since
+// requests that move the job overlap.
+struct Promise {
+  std::optional<Moment> not_before;
+  int64_t not_before_wall = kNotSet;
+};
+
 struct WatchedJob {
   std::string payload;
   uint64_t enqueue = 0;         // index of the request, 0: not known
   std::optional<Moment> known;  // the ok of its enqueue
   uint32_t max_attempts = 0;
-  // The promise: not before these. None while requests that move it overlap: nobody can tell then
-  // which of them counts.
-  std::optional<Moment> not_before;
-  int64_t not_before_wall = kNotSet;
+  Promise promise;
+  // The last move that was answered. A hand-out may have come before it, and then only the weakest
+  // of all promises so far is certain.
+  std::optional<Moment> moved;
+  uint64_t moved_seq = 0;
+  Promise weakest;
   uint32_t moves_open = 0;  // sent and not answered
   bool moves_overlap = false;
   End ack;
@@ -65,9 +74,9 @@ struct WatchedJob {
   End bury;
   // A bury and a kick overlapped, or one of them has no answer: nobody knows which was the last.
   bool bury_untold = false;
-  uint32_t kicks_open = 0;  // sent and not answered
-  uint32_t kicks = 0;       // each may have begun the attempts anew
-  bool revived = false;     // a kick was answered, and no bury sent since
+  uint32_t kicks_open = 0;       // sent and not answered
+  uint32_t kicks = 0;            // each may have begun the attempts anew
+  bool revived = false;          // a kick was answered, and no bury sent since
   uint64_t deliveries = 0;
   uint64_t deliveries_counted = 0;  // that told their attempt, since the last kick
   uint32_t attempt_max = 0;
@@ -102,7 +111,10 @@ class Watcher {
   void CheckKey(const JobEntry& spec, uint64_t id, const Event& invoke, const Event& answer);
   void Delivered(const Request& request, const Event& answer, const JobEntry& entry);
   static void KeepLast(WatchedJob* job, Delivery now);
-  void CheckPromise(const WatchedJob& job, const Event& answer, const JobEntry& entry);
+  void CheckPromise(const WatchedJob& job,
+                    const Event& invoke,
+                    const Event& answer,
+                    const JobEntry& entry);
   void CheckEnded(const WatchedJob& job, const Delivery& now, const Event& answer, uint64_t id);
   void CheckRepeated(const WatchedJob& job, const Delivery& now, const Event& answer, uint64_t id);
   void LeaseOpAnswered(const Request& request, const Event& answer);
@@ -111,9 +123,8 @@ class Watcher {
   void KickAnswered(const Request& request, const Event& answer);
   void CancelAnswered(const Request& request, const Event& answer);
   void Shown(const Request& request, const Event& answer);
-  void Moved(WatchedJob* job, const JobEntry& spec, const Event& invoke);
   void MoveSent(WatchedJob* job, const JobEntry& spec, const Event& invoke);
-  void MoveAnswered(const Event& invoke, Phase answer);
+  void MoveAnswered(const Event& invoke, const Event& answer);
   void Final(const Event& event);
   // watcher_disk.cc
   void NoteAnswer(const Event& answer);
