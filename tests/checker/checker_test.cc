@@ -136,6 +136,22 @@ TEST(CheckerTest, I2AHandOutMayHaveComeBeforeTheLastMove) {
       Only("I2"));
 }
 
+TEST(CheckerTest, I2TheWallClockMayBeSetBack) {
+  const auto at = [](int asked, int answered) {
+    return R"(
+{"t":1,"w":500,"proc":1,"n":1,"phase":"invoke","op":"enqueue","jobs":[{"payload":"a","due":2000}]}
+{"t":2,"w":501,"proc":1,"n":1,"phase":"ok","jobs":[{"id":1}]}
+{"t":1510,"w":)" +
+           std::to_string(asked) + R"(,"proc":1,"n":2,"phase":"invoke","op":"lease"}
+{"t":1512,"w":)" +
+           std::to_string(answered) +
+           R"(,"proc":1,"n":2,"phase":"ok","jobs":[{"id":1,"payload":"a","token":"1-1-1","attempt":1}]})";
+  };
+  EXPECT_THAT(Broken(at(2000, 1995)), IsEmpty());
+  EXPECT_EQ(Broken(at(1990, 1985)), Only("I2"));
+  EXPECT_EQ(Broken(at(1998, 1999)), Only("I2")) << "both readings are cut to milliseconds";
+}
+
 TEST(CheckerTest, I2TheFirstOfSeveralTriesCountsForTheDueTime) {
   const std::string tries = R"(
 {"t":100,"proc":1,"n":1,"phase":"invoke","op":"enqueue","jobs":[{"key":"k","payload":"a","delay":1000}]}

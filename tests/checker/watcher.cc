@@ -36,6 +36,15 @@ Promise Weaker(const Promise& a, const Promise& b) {
           .not_before_wall = std::min(a.not_before_wall, b.not_before_wall)};
 }
 
+// If the wall clock was set back since `invoke`, the daemon may have read it before that.
+int64_t LatestWall(const Event& invoke, const Event& answer) {
+  if (invoke.w == kNotSet || answer.w == kNotSet || invoke.boot != answer.boot) {
+    return answer.w;
+  }
+  const int64_t gone_on = invoke.w + (answer.t - invoke.t);
+  return gone_on > answer.w + 1 ? gone_on : answer.w;  // all of them are cut to milliseconds
+}
+
 bool SeqAfter(uint64_t later, uint64_t earlier) {
   return later != 0 && earlier != 0 && later > earlier;
 }
@@ -372,7 +381,7 @@ void Watcher::CheckPromise(const WatchedJob& job,
   const bool early_by_boot = promise.not_before && promise.not_before->boot == answer.boot &&
                              At(answer) < *promise.not_before;
   const bool early_by_wall = promise.not_before_wall != kNotSet && answer.w != kNotSet &&
-                             answer.w < promise.not_before_wall;
+                             LatestWall(invoke, answer) < promise.not_before_wall;
   if (early_by_boot || early_by_wall) {
     Fail("I2", answer.line, Name(entry.id) + " was handed out earlier than it was promised");
   }
