@@ -258,6 +258,22 @@ TEST(CheckerTest, I9AStaleLeaseThatIsAcceptedIsFound) {
             Only("I9"));
 }
 
+// The second hand-out is of the next run of the daemon. Client 2 reads late what the first run
+// answered.
+TEST(CheckerTest, I9AKillHidesWhichOfTwoHandOutsCameLater) {
+  const std::string first = R"(
+{"t":1200,"proc":2,"n":1,"phase":"invoke","op":"lease"}
+{"t":1270,"proc":2,"n":1,"phase":"ok","jobs":[{"id":1,"payload":"a","token":"1-1-1","attempt":1,"lease":500}]}
+)";
+  const std::string extend = R"(
+{"t":1300,"proc":3,"n":7,"phase":"invoke","op":"extend","jobs":[{"id":1,"token":"1-2-1","lease":900}]}
+{"t":1310,"proc":3,"n":7,"phase":"ok","seq":6}
+)";
+  EXPECT_THAT(Broken(kEnqueued + first + R"({"t":1210,"phase":"ok","op":"kill"})" +
+                     LeaseAt(1260, "1-2-1", 1) + extend),
+              IsEmpty());
+}
+
 std::string Keyed(int t, const std::string& payload, int id) {
   const std::string at = std::to_string(t);
   return "{\"t\":" + at + ",\"proc\":4,\"n\":" + at +
@@ -426,6 +442,24 @@ TEST(CheckerTest, AKickMovesTheDueTime) {
   EXPECT_EQ(Broken(kEnqueued + Kick(500) + Reschedule(550, 9, 400) + Answer(560, 9, "ok") +
                    LeaseAt(600, "1-1-2", 1)),
             Only("I2"));
+}
+
+// The kick is sent at 1100 and takes effect at 1750, when the job has died; or the hand-out of
+// before is read after the answer to the kick.
+TEST(CheckerTest, I7AKickMayBeginTheAttemptsAnewUntilItIsAnswered) {
+  const std::string sent =
+      R"({"t":1150,"proc":4,"n":1,"phase":"invoke","op":"kick","jobs":[{"id":1,"delay":0}]})";
+  const std::string answered = R"({"t":1760,"proc":4,"n":1,"phase":"ok"})";
+  const std::string before = kEnqueued + kLeased + sent + LeaseAt(1711, "1-1-2", 2);
+  EXPECT_THAT(Broken(before + answered + LeaseAt(2300, "1-1-3", 1)), IsEmpty());
+  EXPECT_EQ(Broken(before + answered + LeaseAt(2300, "1-1-3", 1) + LeaseAt(2900, "1-1-4", 1)),
+            Only("I7"));
+  const std::string read_late = R"(
+{"t":1711,"proc":5,"n":1,"phase":"invoke","op":"lease"}
+{"t":1800,"proc":5,"n":1,"phase":"ok","jobs":[{"id":1,"payload":"a","token":"1-1-2","attempt":2,"lease":20}]}
+)";
+  EXPECT_THAT(Broken(kEnqueued + kLeased + Kick(1750) + read_late + LeaseAt(2300, "1-1-3", 1)),
+              IsEmpty());
 }
 
 TEST(CheckerTest, I17AKickedJobIsNotAmongTheDeadOnDisk) {

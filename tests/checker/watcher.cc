@@ -166,6 +166,7 @@ void Watcher::KickAnswered(const Request& request, const Event& answer) {
   }
   WatchedJob& job = found->second;
   --job.kicks_open;
+  job.kicked = At(answer);
   const Moment sent = At(request.event);
   if (answer.phase == Phase::kOk && job.ack.done && *job.ack.done < sent) {
     Fail("I8", answer.line, Name(request.event.jobs[0].id) + " is kicked after it was acked");
@@ -351,10 +352,16 @@ void Watcher::Delivered(const Request& request, const Event& answer, const JobEn
   KeepLast(&job, std::move(now));
 }
 
-// Of two that overlap the attempts tell which came later.
-void Watcher::KeepLast(WatchedJob* job, Delivery now) {
-  if (job->last && now.invoked <= job->last->answered &&
-      (job->last->may_not_be_last || job->last->attempt == 0 || now.attempt == 0)) {
+// Of two that overlap the attempts tell which came later, unless a kill or a kick may have come in
+// between.
+void Watcher::KeepLast(WatchedJob* job, Delivery now) const {
+  const bool overlap = job->last && now.invoked <= job->last->answered;
+  if (job->kicks_open > 0 || (job->kicked && now.invoked <= *job->kicked) ||
+      (overlap && KilledBetween(std::min(job->last->invoked, now.invoked),
+                                std::max(job->last->answered, now.answered)))) {
+    now.attempt = 0;
+  }
+  if (overlap && (job->last->may_not_be_last || job->last->attempt == 0 || now.attempt == 0)) {
     now.may_not_be_last = true;
     now.lease_until = INT64_MIN;
   } else if (job->last && job->last->attempt > now.attempt && now.attempt != 0) {

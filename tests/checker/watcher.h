@@ -76,6 +76,7 @@ struct WatchedJob {
   bool bury_untold = false;
   uint32_t kicks_open = 0;       // sent and not answered
   uint32_t kicks = 0;            // each may have begun the attempts anew
+  std::optional<Moment> kicked;  // the last answer to one
   bool revived = false;          // a kick was answered, and no bury sent since
   uint64_t deliveries = 0;
   uint64_t deliveries_counted = 0;  // that told their attempt, since the last kick
@@ -110,7 +111,7 @@ class Watcher {
   void Enqueued(Request* request, const Event& answer);
   void CheckKey(const JobEntry& spec, uint64_t id, const Event& invoke, const Event& answer);
   void Delivered(const Request& request, const Event& answer, const JobEntry& entry);
-  static void KeepLast(WatchedJob* job, Delivery now);
+  void KeepLast(WatchedJob* job, Delivery now) const;
   void CheckPromise(const WatchedJob& job,
                     const Event& invoke,
                     const Event& answer,
