@@ -274,6 +274,14 @@ TEST(CheckerTest, I9AKillHidesWhichOfTwoHandOutsCameLater) {
               IsEmpty());
 }
 
+TEST(CheckerTest, I9TheDaemonMayDieInTheMillisecondOfItsAnswer) {
+  EXPECT_THAT(Broken(kEnqueued + kLeased + R"(
+{"t":1300,"proc":2,"n":2,"phase":"invoke","op":"extend","jobs":[{"id":1,"token":"1-1-1","lease":900}]}
+{"t":1300,"phase":"ok","op":"kill"}
+{"t":1301,"proc":2,"n":2,"phase":"ok","seq":6})"),
+              IsEmpty());
+}
+
 std::string Keyed(int t, const std::string& payload, int id) {
   const std::string at = std::to_string(t);
   return "{\"t\":" + at + ",\"proc\":4,\"n\":" + at +

@@ -447,8 +447,9 @@ void Watcher::LeaseOpAnswered(const Request& request, const Event& answer) {
   }
   WatchedJob& job = found->second;
   const Moment sent = At(request.event);
+  const Moment just_before{sent.boot, sent.t - 1};  // it may have died within the millisecond
   if (job.last && !job.last->may_not_be_last && job.last->answered < sent &&
-      (job.last->token != entry.token || KilledBetween(job.last->answered, sent))) {
+      (job.last->token != entry.token || KilledBetween(job.last->answered, just_before))) {
     Fail("I9", answer.line, Name(entry.id) + ": an old lease was accepted");
   } else if (job.ack.done && *job.ack.done < sent) {
     Fail("I9", answer.line, Name(entry.id) + ": a lease was accepted after the ack");
