@@ -249,7 +249,7 @@ void TubeClient::EndOne() {
     return Change(dice < 75 ? "release" : dice < 80 ? "bury" : "touch", held);
   }
   if (dice < 92) {
-    return HangUp();
+    return Connect();
   }
   // Else its time runs out.
   DropHeld(held.id);
@@ -368,17 +368,6 @@ void TubeClient::Peek() {
   history_.Ok(request, 0, {entry.Take()});
 }
 
-// With it every reservation ends, and no answer says so.
-void TubeClient::HangUp() {
-  std::vector<uint64_t> requests;
-  for (const auto* reserved : {&held_, &forgotten_}) {
-    for (const Held& held : *reserved) {
-      requests.push_back(history_.Invoke("nack", {ReservationEntry(held.id, held.token)}));
-    }
-  }
-  Lose(requests);
-}
-
 // The connection, and what becomes of these.
 void TubeClient::Lose(const std::vector<uint64_t>& requests) {
   for (const uint64_t request : requests) {
@@ -424,11 +413,18 @@ std::optional<std::string> TubeClient::ReadReply(int of) {
 }
 
 void TubeClient::Connect() {
-  connection_.reset();
+  // With the old connection every reservation ends, also when the daemon goes on, and no answer
+  // says so.
+  std::vector<uint64_t> ended;
   for (auto* reserved : {&held_, &forgotten_}) {
     for (const Held& held : std::exchange(*reserved, {})) {
+      ended.push_back(history_.Invoke("nack", {ReservationEntry(held.id, held.token)}));
       Remember(&old_, held);
     }
+  }
+  connection_.reset();
+  for (const uint64_t request : ended) {
+    history_.Unknown(request);
   }
   const std::string greeting = Crlf("watch a") + Crlf("watch b") + Crlf("ignore default");
   while (!stopping_()) {

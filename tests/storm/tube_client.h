@@ -46,7 +46,6 @@ class TubeClient final : public Client {
   void DeleteByKey(const Mine& mine);
   void Kick();
   void Peek();
-  void HangUp();
   void Lose(const std::vector<uint64_t>& requests);
 
   // The last of so many. None: the daemon is gone, or its answer says that it does not know.
