@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,13 @@ constexpr uint32_t kWithoutLogFlush = 2;
 std::string Run(const std::vector<std::string>& argv) {
   const test::ProcessResult result = test::RunProcess({.argv = argv});
   return result.exit_code == 0 ? "" : argv[0] + ": " + result.err + result.out;
+}
+
+// Others may hold a file system or a loop device for a moment: udev, a search through all files.
+std::string RetryWhileBusy(const std::function<std::string()>& step) {
+  std::string error;
+  test::WaitUntil([&] { return (error = step()).empty(); }, std::chrono::seconds(20));
+  return error;
 }
 
 std::string WhyNot(const std::string& what) {
@@ -75,7 +84,7 @@ std::string CutFileSystem::Mount() {
 }
 
 std::string CutFileSystem::Unmount() {
-  std::string error = Run({"/bin/umount", mount_});
+  std::string error = RetryWhileBusy([this] { return Run({"/bin/umount", mount_}); });
   mounted_ = !error.empty();
   return error;
 }
@@ -93,7 +102,7 @@ std::string CutFileSystem::Cut() const {
 
 std::string CutFileSystem::MountAgain() {
   std::string error = Unmount();
-  return error.empty() ? Mount() : error;
+  return error.empty() ? RetryWhileBusy([this] { return Mount(); }) : error;
 }
 
 }  // namespace delayd::storm
