@@ -19,7 +19,8 @@
 namespace delayd::storm {
 namespace {
 
-constexpr Millis kTimeout{10'000};
+// A daemon that does not answer within it counts as one that has ended.
+constexpr Millis kTimeout{60'000};
 
 class DaemonInspection {
  public:
