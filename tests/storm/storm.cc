@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kKeyRetentionMs = int64_t{24} * 3600 * 1000;
-constexpr Millis kTimeout{5000};
+constexpr Millis kTimeout{60'000};
 
 bool AllThreadsStopped(pid_t pid) {
   for (const fs::directory_entry& thread :
@@ -216,7 +216,7 @@ bool Storm::FailIo(const IoFaultCase& fault, uint32_t call) {
   const size_t log_begin = Log().size();
   const bool ready = TryStart({{"DELAYD_IO_FAULT", what}});
   const bool must_end = fault.ends && !(ready && StruckOptionsFile(Log().substr(log_begin)));
-  const bool ended = !ready || WaitForDeath(must_end ? 20'000 : 500);
+  const bool ended = !ready || WaitForDeath(must_end ? 60'000 : 500);
   if (!ended) {
     daemon_->Signal(SIGKILL);
   }
