@@ -1,5 +1,6 @@
 #include "tests/storm/client.h"
 
+#include <algorithm>
 #include <variant>
 
 #include "base/clock.h"
@@ -45,6 +46,11 @@ void Client::EnqueueAgain() {
     spec.payload = NewSpec(false).payload;
     // From here on the key may name another job than the one remembered.
     std::erase_if(mine_, [&spec](const Mine& one) { return one.spec.key == spec.key; });
+    // A try of the old content that came later would give it to yet another job.
+    std::erase_if(unanswered_, [&spec](const std::vector<JobSpec>& specs) {
+      return std::ranges::any_of(specs,
+                                 [&spec](const JobSpec& one) { return one.key == spec.key; });
+    });
   }
   Enqueue({spec});
 }
