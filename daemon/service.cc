@@ -358,7 +358,7 @@ Status CloseStore(storage::JobStore* store) {
 int RunService(const Config& config, const ReadConfig& read_config) {
   log::Start(config.log);
   for (const std::string& warning : MisspeltVariables(::environ)) {
-    log::Warn("a variable is not that of a setting", {{"detail", warning}});
+    log::Warn("an environment variable is ignored", {{"detail", warning}});
   }
   SettleSignals();
   RaiseFileLimit();
