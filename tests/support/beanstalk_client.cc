@@ -19,7 +19,7 @@
 namespace delayd::test {
 namespace {
 
-constexpr int kPatienceMs = 30'000;
+constexpr int kPatienceMs = 60'000;
 
 int Connect(const sockaddr* address, socklen_t size) {
   const int fd = ::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);

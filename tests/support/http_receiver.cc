@@ -81,7 +81,8 @@ std::vector<ReceivedRequest> HttpReceiver::requests() const {
 void HttpReceiver::Serve() {
   for (int number = 1;; ++number) {
     std::array<pollfd, 2> entries{{{listen_fd_, POLLIN, 0}, {stop_fd_, POLLIN, 0}}};
-    poll(entries.data(), entries.size(), -1);
+    while (poll(entries.data(), entries.size(), -1) < 0) {
+    }  // a signal
     if (entries[1].revents != 0) {
       return;
     }

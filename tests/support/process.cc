@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -141,11 +142,19 @@ ProcessResult Process::Wait(std::chrono::seconds limit) {
   if (!result_) {
     pollfd ready{.fd = pidfd_, .events = POLLIN, .revents = 0};
     const int timeout = static_cast<int>(std::chrono::milliseconds(limit).count());
-    if (::poll(&ready, 1, timeout) == 0) {
+    int ended = 0;
+    do {
+      ended = ::poll(&ready, 1, timeout);
+    } while (ended < 0 && errno == EINTR);
+    if (ended == 0) {
       Signal(SIGKILL);
     }
     int status = 0;
-    DELAYD_CHECK(::waitpid(pid_, &status, 0) == pid_);
+    pid_t reaped = 0;
+    do {
+      reaped = ::waitpid(pid_, &status, 0);
+    } while (reaped < 0 && errno == EINTR);
+    DELAYD_CHECK(reaped == pid_);
     Reap(status);
   }
   return *result_;

@@ -69,7 +69,7 @@ std::string SocketClient::ReadAll() {
 
 bool SocketClient::ReadSome() {
   pollfd wait{.fd = fd_.get(), .events = POLLIN, .revents = 0};
-  constexpr int kGiveUpMs = 30'000;
+  constexpr int kGiveUpMs = 60'000;
   int ready = 0;
   do {
     ready = ::poll(&wait, 1, kGiveUpMs);

@@ -267,7 +267,7 @@ TEST(ImportVerbTest, WhatASilentPipeHasGivenIsSent) {
   std::thread producer([&] {
     const std::string begun = kThree + "{\"payload\":";
     EXPECT_EQ(write(ends[1], begun.data(), begun.size()), ssize_t(begun.size()));
-    EXPECT_EQ(sent.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+    EXPECT_EQ(sent.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
     EXPECT_EQ(write(ends[1], "\"d\"}\n", 5), 5);
     close(ends[1]);
   });

@@ -31,7 +31,7 @@ TEST(JobsInHandTest, WhoHasAJobIsToldAndWaitedFor) {
     EXPECT_TRUE(put_down);
     in_hand.PutDown(JobId{1});
   });
-  EXPECT_TRUE(IsTold(first, 10'000));
+  EXPECT_TRUE(IsTold(first, 60'000));
   put_down = true;
   in_hand.PutDown(JobId{1});
   other.join();

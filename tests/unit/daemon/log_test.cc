@@ -104,7 +104,7 @@ TEST(LogTest, ALogThatNobodyReadsHoldsUpNobody) {
     Warn("two");
     Error("three");
   });
-  EXPECT_EQ(written.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  EXPECT_EQ(written.wait_for(std::chrono::seconds(60)), std::future_status::ready);
   pipe.ReadAll();
   written.wait();
   Info("four");

@@ -175,7 +175,7 @@ class ServerWentTest : public ServerTest {
     reached.get_future().wait();
     client.Close();
     closed.set_value();
-    EXPECT_EQ(enqueued.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+    EXPECT_EQ(enqueued.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
     EXPECT_TRUE(Stop().ok());
     EXPECT_EQ(TurnOf<engine::Abandon>(), TurnOf<engine::Lease>());
   }
@@ -252,7 +252,7 @@ TEST_F(ServerWentTest, WhatAClientSentBehindAWaitIsRunToTheEnd) {
   }
   client.Send(commands + "stats\r\n");
   client.Close();
-  EXPECT_EQ(asked.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_EQ(asked.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
   EXPECT_TRUE(Stop().ok());
 }
 
@@ -293,7 +293,7 @@ TEST_F(ServerWentTest, P3AJobThatAClientWasNotToldOfIsGivenBack) {
   client.Send(kLease + kLease);
   PassATurn();
   client.Close();
-  EXPECT_EQ(given_back.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_EQ(given_back.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
   EXPECT_TRUE(Stop().ok());
 }
 

@@ -140,7 +140,7 @@ TEST_F(ServerTest, AClientThatWentIsNoticedAlsoWhenNothingOfItIsRead) {
   client.Send(std::string(2 * http::HttpSession::kWaitingInputMax, 'x'));
   PassATurn();
   client.Close();
-  EXPECT_EQ(abandoned.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_EQ(abandoned.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
 }
 
 TEST_F(ServerTest, ClientThatOnlyEndedSendingIsStillAnswered) {

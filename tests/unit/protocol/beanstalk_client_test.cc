@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr Millis kPatient{20'000};
+constexpr Millis kPatient{60'000};
 
 Status Refused(const std::string& address) {
   return Client::Connect(address, kPatient).status();

@@ -27,7 +27,7 @@ class ConnectionTest : public ::testing::Test {
 
   static BootTime Now() { return SystemClock().Sample().boot; }
 
-  static BootTime Later() { return Now() + Millis(20'000); }
+  static BootTime Later() { return Now() + Millis(60'000); }
 
   // Returns when the answer lies there, unread.
   void Ask(const std::string& words) {
@@ -64,7 +64,7 @@ TEST_F(ConnectionTest, AnAnswerThatLayUnreadUntilItsTimeWasOverIsTaken) {
 
 TEST_F(ConnectionTest, WhoIsToGiveUpMayWaitALittleForWhatComes) {
   const int fd = eventfd(1, EFD_CLOEXEC);
-  connection_.GiveUpWhen(fd, Millis(20'000));
+  connection_.GiveUpWhen(fd, Millis(60'000));
   size_t sent = 0;
   EXPECT_TRUE(connection_.Send("a", Later(), &sent).ok());
   EXPECT_EQ(Receive(Later()), "a");

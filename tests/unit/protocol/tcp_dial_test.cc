@@ -84,7 +84,7 @@ TEST(TcpDialTest, AnAddressThatDropsPacketsKeepsNobodyFromTheNext) {
   Port refusing;
   Port good;
   good.Listen();
-  const Dialled dialled = DialAll({&silent, &refusing, &good}, Millis(20'000));
+  const Dialled dialled = DialAll({&silent, &refusing, &good}, Millis(60'000));
   ASSERT_EQ(dialled.error, 0);
   EXPECT_TRUE(good.IsPeerOf(dialled.fd));
   close(dialled.fd);

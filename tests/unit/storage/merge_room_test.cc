@@ -180,7 +180,7 @@ TEST_F(MergeRoomTest, P1CommitsGoOnWhereTheDiskIsFilledWhileTheyWaitForAMerge) {
     }
     disk_->free = kLittle;
   }
-  EXPECT_EQ(filled.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_EQ(filled.wait_for(std::chrono::seconds(60)), std::future_status::ready);
   disk_->free = kPlenty;  // what still waits would do so for ever
 }
 
