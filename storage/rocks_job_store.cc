@@ -27,14 +27,14 @@ constexpr bool kSyncCommits = true;
 // How long a commit that RocksDB did not let through rests before the next try. Where writes are
 // slowed down, each try counts as if it had written, so too early a one only makes it longer.
 std::chrono::microseconds PauseOf(rocksdb::DB* db, uint64_t bytes, int tries) {
-  constexpr std::chrono::microseconds kPause{1000};
+  constexpr std::chrono::microseconds kPauseWhileSlow{1000};
   constexpr std::chrono::microseconds kPauseWhileStopped{5000};
   uint64_t bytes_a_second = 0;  // 0: they are stopped, or not even slow any more
   db->GetIntProperty(rocksdb::DB::Properties::kActualDelayedWriteRate, &bytes_a_second);
   return bytes_a_second == 0
              ? kPauseWhileStopped
-             : tries * (kPause + std::chrono::microseconds(2 * bytes * uint64_t{1'000'000} /
-                                                           bytes_a_second));
+             : tries * (kPauseWhileSlow + std::chrono::microseconds(
+                                              2 * bytes * uint64_t{1'000'000} / bytes_a_second));
 }
 
 }  // namespace
