@@ -85,11 +85,8 @@ bool BeanstalkClient::TrySend(std::string_view bytes) const {
 
 bool BeanstalkClient::Fill() {
   pollfd state{.fd = fd_, .events = POLLIN, .revents = 0};
-  int ready = 0;
-  do {
-    ready = ::poll(&state, 1, kPatienceMs);
-  } while (ready < 0 && errno == EINTR);  // a client of the storm is told by signal to drain
-  if (ready != 1) {
+  // A client of the storm is told by a signal to drain.
+  if (TEMP_FAILURE_RETRY(::poll(&state, 1, kPatienceMs)) != 1) {
     return false;
   }
   char bytes[65536];

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <cstdlib>
 #include <optional>
 #include <sstream>
@@ -81,8 +82,7 @@ std::vector<ReceivedRequest> HttpReceiver::requests() const {
 void HttpReceiver::Serve() {
   for (int number = 1;; ++number) {
     std::array<pollfd, 2> entries{{{listen_fd_, POLLIN, 0}, {stop_fd_, POLLIN, 0}}};
-    while (poll(entries.data(), entries.size(), -1) < 0) {
-    }  // a signal
+    TEMP_FAILURE_RETRY(poll(entries.data(), entries.size(), -1));
     if (entries[1].revents != 0) {
       return;
     }

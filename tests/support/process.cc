@@ -142,19 +142,11 @@ ProcessResult Process::Wait(std::chrono::seconds limit) {
   if (!result_) {
     pollfd ready{.fd = pidfd_, .events = POLLIN, .revents = 0};
     const int timeout = static_cast<int>(std::chrono::milliseconds(limit).count());
-    int ended = 0;
-    do {
-      ended = ::poll(&ready, 1, timeout);
-    } while (ended < 0 && errno == EINTR);
-    if (ended == 0) {
+    if (TEMP_FAILURE_RETRY(::poll(&ready, 1, timeout)) == 0) {
       Signal(SIGKILL);
     }
     int status = 0;
-    pid_t reaped = 0;
-    do {
-      reaped = ::waitpid(pid_, &status, 0);
-    } while (reaped < 0 && errno == EINTR);
-    DELAYD_CHECK(reaped == pid_);
+    DELAYD_CHECK(TEMP_FAILURE_RETRY(::waitpid(pid_, &status, 0)) == pid_);
     Reap(status);
   }
   return *result_;
