@@ -12,6 +12,7 @@
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "storage/rocks_store.h"
+#include "storage/write_rest.h"
 
 namespace delayd::storage {
 namespace {
@@ -23,19 +24,6 @@ constexpr bool kSyncCommits = false;
 #else
 constexpr bool kSyncCommits = true;
 #endif
-
-// How long a commit that RocksDB did not let through rests before the next try. Where writes are
-// slowed down, each try counts as if it had written, so too early a one only makes it longer.
-std::chrono::microseconds PauseOf(rocksdb::DB* db, uint64_t bytes, int tries) {
-  constexpr std::chrono::microseconds kPauseWhileSlow{1000};
-  constexpr std::chrono::microseconds kPauseWhileStopped{5000};
-  uint64_t bytes_a_second = 0;  // 0: they are stopped, or not even slow any more
-  db->GetIntProperty(rocksdb::DB::Properties::kActualDelayedWriteRate, &bytes_a_second);
-  return bytes_a_second == 0
-             ? kPauseWhileStopped
-             : tries * (kPauseWhileSlow + std::chrono::microseconds(
-                                              2 * bytes * uint64_t{1'000'000} / bytes_a_second));
-}
 
 }  // namespace
 
@@ -106,9 +94,16 @@ Status RocksJobStore::Write(const Batch& batch,
   };
   rocksdb::Status status = write();
   for (int tries = 1; status.IsIncomplete(); ++tries, status = write()) {
-    // The merge for which writes wait may be refused only now, and nobody else lifts the limits.
-    write_limits_->Look();
-    std::this_thread::sleep_for(PauseOf(db_.get(), batch.bytes(), tries));
+    const auto bytes_a_second = [this] {
+      uint64_t rate = 0;
+      db_->GetIntProperty(rocksdb::DB::Properties::kActualDelayedWriteRate, &rate);
+      return rate;
+    };
+    RestBeforeTry(tries, batch.bytes(), bytes_a_second, [this](std::chrono::microseconds step) {
+      // The merge for which writes wait may be refused only now, and nobody else lifts the limits.
+      write_limits_->Look();
+      std::this_thread::sleep_for(step);
+    });
   }
   rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);  // off for this thread's other work
   if (!status.ok()) {
