@@ -70,7 +70,8 @@ std::string Help(const CLI::App& app) {
   for (const ConfigKey& key : ConfigKeys()) {
     help << HelpLine(std::string(key.name) + " " + std::string(key.kind), 37, key.what);
   }
-  help << "\nA flag overrides the environment variable of its key (log.level: "
+  help << "\nSingle queues: queues: { NAME: { ... } }, with any key of defaults.\n"
+       << "\nA flag overrides the environment variable of its key (log.level: "
        << EnvironmentName("log.level")
        << "),\nthe variable overrides the file, and the file the default.\n\n"
        << kExitCodesHelp;

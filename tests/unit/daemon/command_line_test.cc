@@ -244,6 +244,7 @@ TEST_F(CommandLineTest, HelpNamesEveryKeyAndEveryExitCode) {
   for (const ConfigKey& key : ConfigKeys()) {
     EXPECT_THAT(line.text, HasSubstr(std::string(key.name)));
   }
+  EXPECT_THAT(line.text, HasSubstr("queues: { NAME: { ... } }"));
   EXPECT_THAT(line.text, HasSubstr("--check-config"));
   EXPECT_THAT(line.text, HasSubstr("  6  "));
   EXPECT_THAT(Read({"--version"}).text, StartsWith("delayd "));
