@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <thread>
 #include <vector>
 
 #include "tests/bench/load/crowd.h"
@@ -46,6 +48,9 @@ void MeasureBurst(const Options& options) {
   FillPending(options, &maker);
   const int64_t due = NowMicros() + kQuiet + FillMicros(options, &maker) + kSecond;
   FillBurst(options, due, &maker);
+  // delayd closes a connection that asks nothing for ten seconds, and the probe's first put comes
+  // here.
+  std::this_thread::sleep_for(std::chrono::microseconds(due - kQuiet - NowMicros()));
   Crowd crowd(options, options.connections + 1);
   const size_t probe = options.connections;
   std::vector<Worker> workers;
