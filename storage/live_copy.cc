@@ -136,6 +136,16 @@ std::string PathOf(const rocksdb::LiveFileStorageInfo& file) {
   return file.directory + "/" + file.relative_filename;
 }
 
+// RocksDB 9 has no `force` any more, and 7 and 8 take it for true where it is left out.
+template <typename Db>
+rocksdb::Status AllowRemovals(Db* db) {
+  if constexpr (requires { db->EnableFileDeletions(false); }) {
+    return db->EnableFileDeletions(/*force=*/false);
+  } else {
+    return db->EnableFileDeletions();
+  }
+}
+
 // From Begin until End, or until it is destroyed, RocksDB removes no file.
 class KeptFiles {
  public:
@@ -153,7 +163,7 @@ class KeptFiles {
 
   void End() {
     if (std::exchange(keeps_, false)) {
-      db_->EnableFileDeletions(/*force=*/false).PermitUncheckedError();
+      AllowRemovals(db_).PermitUncheckedError();
     }
   }
 
