@@ -1,5 +1,5 @@
 // cli/work_report.h — what a worker reports: a line per job, one per outage of delayd, and one
-// about a queue that is paused.
+// about a queue that is paused or has damaged jobs.
 //
 // Errors:  kInternal when stdout, which programs read, cannot be written to.
 // Threads: any.
@@ -36,8 +36,9 @@ class WorkReport {
   void TellOutage(const Status& status);
   void TellBack();
 
-  // Told once.
+  // Told once each.
   void TellPaused(const protocol::QueueCounts& queue);
+  void TellDamaged(const protocol::QueueCounts& queue);
 
  private:
   Console* console_;
@@ -45,6 +46,7 @@ class WorkReport {
   const int abandon_fd_;
   std::atomic<bool> outage_{false};
   std::atomic<bool> told_paused_{false};
+  std::atomic<bool> told_damaged_{false};
 };
 
 }  // namespace delayd::cli

@@ -68,6 +68,9 @@ class Worker {
   // happen, so there only those since Stop count.
   uint64_t undelivered() const { return undelivered_.load(); }
 
+  // Whether a drain ended with damaged jobs in the queue.
+  bool left_damaged() const { return left_damaged_.load(); }
+
  private:
   class Slot;
 
@@ -89,6 +92,7 @@ class Worker {
   std::atomic<int> stops_{0};
   std::atomic<uint64_t> turns_taken_{0};
   std::atomic<uint64_t> undelivered_{0};
+  std::atomic<bool> left_damaged_{false};
   std::mutex fatal_mutex_;
   Status fatal_;
 };

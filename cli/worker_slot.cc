@@ -102,15 +102,25 @@ std::optional<JobView> Worker::Slot::LeaseOne() {
   return std::nullopt;
 }
 
-// A paused queue does not count: it may stay paused. A daemon that goes away before it can tell is
-// asked again, or a drain would end with due jobs left.
+// A paused queue does not count: it may stay paused. Nor do damaged jobs: nobody gets them. A
+// daemon that goes away before it can tell is asked again, or a drain would end with due jobs left.
 bool Worker::Slot::HoldsBack() {
   const StatusOr<protocol::QueueCounts> queue = api_->Queue(options_.queue);
   if (queue.ok() && queue->paused) {
     worker_.report_.TellPaused(*queue);
     return false;
   }
-  return queue.ok() ? queue->ready > 0 : protocol::MayPass(queue.status());
+  if (!queue.ok()) {
+    return protocol::MayPass(queue.status());
+  }
+  if (queue->ready > queue->damaged) {
+    return true;
+  }
+  if (queue->damaged > 0) {
+    worker_.left_damaged_ = true;
+    worker_.report_.TellDamaged(*queue);
+  }
+  return false;
 }
 
 // An answer may lie unread for long (the machine was suspended, say), and the daemon may have

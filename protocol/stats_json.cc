@@ -33,6 +33,9 @@ std::string QueueToJson(const QueueCounts& queue) {
   writer.Number("ready", queue.ready);
   writer.Number("leased", queue.leased);
   writer.Number("dead", queue.dead);
+  if (queue.damaged != 0) {
+    writer.Number("damaged", queue.damaged);
+  }
   writer.Bool("paused", queue.paused);
   if (queue.pause_left.has_value()) {
     writer.String("pause_left", FormatDuration(*queue.pause_left));
@@ -71,6 +74,9 @@ StatusOr<QueueCounts> ParseQueue(std::string_view json) {
         }
         if (name == "dead") {
           return SetUint64(name, value, kCountMax, &queue.dead);
+        }
+        if (name == "damaged") {
+          return SetUint64(name, value, kCountMax, &queue.damaged);
         }
         if (name == "paused") {
           return SetBool(name, value, &queue.paused);

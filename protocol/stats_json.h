@@ -23,6 +23,7 @@ struct QueueCounts {
   uint64_t ready = 0;
   uint64_t leased = 0;
   uint64_t dead = 0;
+  uint64_t damaged = 0;  // of the ready ones: their records cannot be read
   bool paused = false;
   std::optional<Millis> pause_left;  // set for a timed pause
   uint32_t concurrency = 0;          // the cap on leased jobs; 0: none

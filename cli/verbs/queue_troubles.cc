@@ -36,8 +36,8 @@ struct Suspect {
 };
 
 std::optional<Cause> CauseOf(const QueueCounts& queue, uint64_t waiting) {
-  if (queue.ready == 0) {
-    return std::nullopt;
+  if (queue.ready <= queue.damaged) {
+    return std::nullopt;  // the damaged ones are told of elsewhere
   }
   if (queue.paused) {
     return Cause::kPaused;

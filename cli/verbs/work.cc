@@ -99,7 +99,8 @@ class WorkVerb final : public Verb {
            "the answer was lost). This counts at any time with --count or --drain, and otherwise\n"
            "only after the signal to stop. With --count or --drain, also: the command has\n"
            "vanished while the worker runs, or the webhook's address or certificate is refused.\n"
-           "That uses no attempt; without them it is tried again.\n"
+           "That uses no attempt; without them it is tried again. With --drain, also: damaged\n"
+           "jobs are left.\n"
            "\n"
            "Failed attempts, stopped handlers and jobs done only after the time of their lease\n"
            "are reported, and do not change the exit code.\n"
@@ -151,7 +152,7 @@ class WorkVerb final : public Verb {
       DELAYD_RETURN_IF_ERROR(relay.started());
       DELAYD_RETURN_IF_ERROR(worker.Run());
     }
-    if (worker.undelivered() > 0) {
+    if (worker.undelivered() > 0 || worker.left_damaged()) {
       return kExitFailed;
     }
     return worker.abandoning() ? kExitInterrupted : kExitOk;

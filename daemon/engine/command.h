@@ -366,7 +366,8 @@ struct QueueView {
   uint64_t ready = 0;
   uint64_t leased = 0;
   uint64_t dead = 0;
-  uint64_t urgent = 0;  // of the ready ones: priority below limits::kPriorityDefault
+  uint64_t urgent = 0;   // of the ready ones: priority below limits::kPriorityDefault
+  uint64_t damaged = 0;  // of the ready ones: their records cannot be read
   bool paused = false;
   std::optional<Millis> pause_length;  // of a timed pause
   std::optional<Millis> pause_left;

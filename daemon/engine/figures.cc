@@ -39,6 +39,7 @@ QueueView EngineCore::ViewOfQueue(const Queue& queue) const {
   view.leased = queue.leased;
   view.dead = queue.counts.dead;
   view.urgent = queue.urgent;
+  view.damaged = queue.damaged;
   view.enqueued = queue.enqueued;
   view.handed_out = queue.handed_out;
   view.acked = queue.acked;

@@ -71,6 +71,7 @@ protocol::QueueCounts CountsOf(const engine::QueueView& queue) {
           .ready = queue.ready,
           .leased = queue.leased,
           .dead = queue.dead,
+          .damaged = queue.damaged,
           .paused = queue.paused,
           .pause_left = queue.pause_left,
           .concurrency = queue.concurrency,

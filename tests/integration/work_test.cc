@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "storage/rocks_job_store.h"
 #include "tests/support/daemon.h"
 #include "tests/support/http_receiver.h"
 
@@ -225,6 +226,35 @@ TEST(WorkTest, AWebhookInsideIsRefusedWithoutLosingTheJob) {
   EXPECT_THAT(worked.err, HasSubstr("start the worker with --allow-private"));
   EXPECT_TRUE(receiver.requests().empty());
   EXPECT_THAT(daemon.CtlOk({"show", id, "-o", "json"}), HasSubstr("\"ready\""));
+}
+
+// The first row of its table, so the job that is due first.
+void SpoilFirstTimerRow(const std::string& data_dir) {
+  auto store = storage::OpenRocksJobStore({.path = data_dir});
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  storage::Batch batch;
+  const auto spoil = [&batch](std::string_view key, std::string_view) {
+    batch.Put(storage::Table::kTimers, key, "no record");
+    return false;
+  };
+  ASSERT_TRUE((*store)->Scan(storage::Table::kTimers, std::string(1, '\0'), {}, spoil).ok());
+  ASSERT_TRUE((*store)->Commit(batch).ok());
+  ASSERT_TRUE((*store)->Close().ok());
+}
+
+TEST(WorkTest, P9ADrainEndsThoughADamagedJobIsLeft) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"enqueue", "--queue", "q", "--at", "2020-01-01T00:00:00Z", "damaged"});
+  const std::string good = daemon.CtlOk({"enqueue", "--queue", "q", "good"});
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+  SpoilFirstTimerRow(daemon.data_dir());
+  ASSERT_TRUE(daemon.Start());
+  const ProcessResult worked = daemon.Ctl({"work", "--queue", "q", "--drain", "--exec", "true"});
+  EXPECT_EQ(worked.exit_code, 1);
+  EXPECT_THAT(worked.err, HasSubstr("job " + good + " attempt 1: ack"));
+  EXPECT_THAT(worked.err, HasSubstr("damaged records keep 1 job of queue q from being handed out"));
+  EXPECT_THAT(daemon.CtlOk({"queues", "q", "-o", "json"}), HasSubstr("\"damaged\":1"));
 }
 
 TEST(WorkTest, WrongUseGetsAHint) {

@@ -318,6 +318,16 @@ TEST(DoctorTest, WhereHandOutsAreNotToldAQueueWhoseJobsMoveIsNotWithoutAWorker) 
   EXPECT_THAT(told({.name = "q", .ready = 50, .dead = 1}), Not(HasSubstr("queues")));
 }
 
+TEST(DoctorTest, DamagedJobsWaitForNoWorker) {
+  const auto told = [](uint64_t damaged) {
+    return Examine({.queues = {{.name = "q", .ready = 2, .damaged = damaged}},
+                    .oldest = {{"q", kHour}}})
+        .out;
+  };
+  EXPECT_THAT(told(1), HasSubstr("no worker asks"));
+  EXPECT_THAT(told(2), Not(HasSubstr("no worker asks")));
+}
+
 TEST(DoctorTest, APausedQueueWhoseLastLeasesAreAckedIsNamed) {
   const QueueCounts before = {.name = "q", .ready = 5, .leased = 1, .paused = true};
   EXPECT_THAT(Examine({.queues = {before, {.name = "r", .ready = 1}},

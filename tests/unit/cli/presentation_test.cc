@@ -69,7 +69,7 @@ TEST(PresentationTest, ALongNameDoesNotWidenTheRowsOfQueuesOnATerminal) {
   const auto queues = [&](std::vector<std::string> args, Console::Traits traits) {
     args.insert(args.begin(), "queues");
     const auto daemon = [&](const Request&) {
-      return Ok(protocol::QueuesToJson({{name, 5, 2, 0, 0, false}, {"mail", 4, 1, 0, 0, false}}));
+      return Ok(protocol::QueuesToJson({{name, 5, 2}, {"mail", 4, 1}}));
     };
     return Ctl(args, {.daemon = daemon, .traits = traits}).out;
   };

@@ -63,8 +63,10 @@ class WorkerTest : public WorkerScene {
         --lost_counts_;
         return Unavailable("nobody there", "unreachable");
       }
-      return Ok(
-          protocol::QueueToJson({.name = "orders", .ready = jobs_.size(), .paused = paused_}));
+      return Ok(protocol::QueueToJson({.name = "orders",
+                                       .ready = jobs_.size() + damaged_,
+                                       .damaged = damaged_,
+                                       .paused = paused_}));
     }
     const std::string call = request.target.substr(std::string_view("/v1/leases/").size());
     if (!begun_) {
@@ -108,6 +110,7 @@ class WorkerTest : public WorkerScene {
     const Status status = worker.Run();
     worker_ = nullptr;
     undelivered_ = worker.undelivered();
+    left_damaged_ = worker.left_damaged();
     return status;
   }
 
@@ -129,6 +132,7 @@ class WorkerTest : public WorkerScene {
   int outages_ = 0;
   int empty_looks_ = 0;  // so many get no job
   int lost_counts_ = 0;  // so many requests for the queue's counts find nobody
+  uint64_t damaged_ = 0;
   bool paused_ = false;
   Millis grace_{10'000};
   std::atomic<bool> begun_ = false;
@@ -136,6 +140,7 @@ class WorkerTest : public WorkerScene {
   std::function<Answer(const std::string& call)> on_call_;
   Worker* worker_ = nullptr;
   uint64_t undelivered_ = 0;
+  bool left_damaged_ = false;
 
   SystemClock clock_;
 };
@@ -237,6 +242,21 @@ TEST_F(WorkerTest, DrainDoesNotWaitForTheEndOfAPauseAndTellsOfIt) {
   EXPECT_THAT(calls_, IsEmpty());
   EXPECT_EQ(err_.str(),
             "queue orders is paused, with 1 job ready; resume it with: delayctl resume orders\n");
+}
+
+TEST_F(WorkerTest, DrainDoesNotWaitForDamagedJobsAndTellsOfThem) {
+  AddJob(1);
+  damaged_ = 2;
+  empty_looks_ = 1;
+  WorkOptions options = Drain({"true"});
+  options.concurrency = 3;
+  EXPECT_TRUE(RunWorker(std::move(options)).ok());
+  EXPECT_THAT(calls_, ElementsAre("1-1-1/ack {}"));
+  EXPECT_TRUE(left_damaged_);
+  EXPECT_THAT(err_.str(),
+              AllOf(HasSubstr("damaged records keep 2 jobs of queue orders from being handed out; "
+                              "run 'delayctl verify'"),
+                    Not(ContainsRegex("damaged records.*\n(.*\n)*.*damaged records"))));
 }
 
 TEST_F(WorkerTest, AnOutageIsWaitedForWithOneMessage) {

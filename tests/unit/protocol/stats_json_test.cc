@@ -29,7 +29,8 @@ TEST(StatsJsonTest, QueuesReadBack) {
 
 TEST(StatsJsonTest, CapsAndATimedPauseReadBack) {
   const std::string json =
-      R"({"name":"q","scheduled":0,"ready":0,"leased":0,"dead":0,"paused":true,"pause_left":"90m",)"
+      R"({"name":"q","scheduled":0,"ready":3,"leased":0,"dead":0,"damaged":2,"paused":true,)"
+      R"("pause_left":"90m",)"
       R"("concurrency":7,"max_jobs":8,"rate":"100/s","burst":9,"enqueued":0,"acked":0,)"
       R"("cancelled":0})";
   const auto read = ParseQueue(json);
@@ -37,7 +38,7 @@ TEST(StatsJsonTest, CapsAndATimedPauseReadBack) {
   EXPECT_EQ(read->burst, 9U);
   EXPECT_EQ(read->pause_left, Millis(5'400'000));
   EXPECT_EQ(QueueToJson(*read),
-            R"({"name":"q","scheduled":0,"ready":0,"leased":0,"dead":0,"paused":true,)"
+            R"({"name":"q","scheduled":0,"ready":3,"leased":0,"dead":0,"damaged":2,"paused":true,)"
             R"("pause_left":"1h30m","concurrency":7,"max_jobs":8,"rate":"100/s","burst":9,)"
             R"("enqueued":0,"acked":0,"cancelled":0})");
 }
