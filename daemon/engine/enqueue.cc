@@ -62,10 +62,10 @@ Status KeyConflict(const JobSpec& spec) {
 }
 
 // No rule says which of the two jobs would count (docs/decisions/0054).
-Status NamedTwice(const JobSpec& spec, size_t earlier) {
+Status NamedTwice(const JobSpec& spec, size_t earlier, std::string_view difference) {
   return AlreadyExists("key " + spec.key + " in queue " + spec.queue + " is that of job " +
-                           std::to_string(earlier + 1) +
-                           " too, with other content; name it once, or send them one by one",
+                           std::to_string(earlier + 1) + " too, with " + std::string(difference) +
+                           "; name it once, or send them one by one",
                        "key_conflict");
 }
 
@@ -177,10 +177,12 @@ Status EngineCore::PlanAll(const std::vector<JobSpec>& specs, std::vector<Enqueu
     const auto [earlier, is_first] = first_with_key.emplace(spec.queue + '\n' + spec.key, i);
     if (is_first) {
       DELAYD_RETURN_IF_ERROR(AtLine(PlanKey(spec, &plans[i]), i, specs.size()));
-    } else if (plans[earlier->second].fingerprint == plans[i].fingerprint) {
-      plans[i].same_as = earlier->second;
+    } else if (plans[earlier->second].fingerprint != plans[i].fingerprint) {
+      return AtLine(NamedTwice(spec, earlier->second, "other content"), i, specs.size());
+    } else if (specs[earlier->second].on_conflict != spec.on_conflict) {
+      return AtLine(NamedTwice(spec, earlier->second, "another on_conflict"), i, specs.size());
     } else {
-      return AtLine(NamedTwice(spec, earlier->second), i, specs.size());
+      plans[i].same_as = earlier->second;
     }
   }
   return OkStatus();

@@ -299,7 +299,8 @@ std::optional<Model::Refusal> Model::Plan(const engine::Enqueue& command,
     }
     const auto [first, is_first] = first_with_key.emplace(QueueKey{spec.queue, spec.key}, i);
     if (!is_first) {
-      if (!SameContent(command.jobs[first->second], spec)) {
+      const JobSpec& earlier = command.jobs[first->second];
+      if (!SameContent(earlier, spec) || earlier.on_conflict != spec.on_conflict) {
         return Refusal{StatusCode::kAlreadyExists, "key_conflict"};
       }
       planned.same_as = first->second;

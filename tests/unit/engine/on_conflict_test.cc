@@ -258,5 +258,17 @@ TEST(OnConflictTest, AJobFromAnotherStoreKeepsTheDelayItWasGivenAndTheErrorItDie
   EXPECT_EQ(harness.EnqueueOk(spec).last_error, "enqueued as buried");
 }
 
+TEST(OnConflictTest, TwinsOfABatchWithDifferentRulesAreRefused) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(Keyed("k", Millis(5000), "first"));
+  const Reply reply = harness.Call(Enqueue{{Ruled(OnConflict::kKeep, Millis(9000), "second"),
+                                            Ruled(OnConflict::kReplace, Millis(9000), "second")}});
+  EXPECT_EQ(reply.status.reason(), "key_conflict");
+  EXPECT_EQ(reply.status.message(),
+            "job 2 of 2: key k in queue default is that of job 1 too, with another on_conflict; "
+            "name it once, or send them one by one");
+  EXPECT_EQ(harness.ShowOk(job.id).payload, "first");
+}
+
 }  // namespace
 }  // namespace delayd::engine
