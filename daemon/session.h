@@ -77,8 +77,8 @@ class Session {
   // The client has gone. Returns its leases, which are given back; no answer is sent about that.
   virtual std::vector<LeaseToken> Leave() { return {}; }
 
-  // Nobody reads the client's answers any more. Returns the leases in those that wait for an answer
-  // before them; the client cannot have learned of these.
+  // Nobody reads the client's answers any more. Returns the leases in those of which nothing has
+  // gone out; the client cannot have learned of these.
   virtual std::vector<LeaseToken> TakeUntold() { return {}; }
 
   // Gives up on the request that the client is still sending: tells it why, then ends.

@@ -136,7 +136,7 @@ std::optional<SessionRequest> HttpSession::Begin(const Now& now) {
 void HttpSession::Answer(uint64_t tag, const engine::Reply& reply) {
   Slot* const slot = SlotOf(tag);
   const auto* const leased = std::get_if<engine::Leased>(&reply.body);
-  if (leased != nullptr && slot != &slots_.front()) {
+  if (leased != nullptr && (slot != &slots_.front() || !output_.empty())) {
     for (const JobView& job : leased->jobs) {
       slot->leases.push_back(*job.lease_token);
     }
@@ -187,6 +187,10 @@ void HttpSession::Refuse(const Status& why) {
 
 std::vector<LeaseToken> HttpSession::TakeUntold() {
   std::vector<LeaseToken> untold;
+  for (const Unsent& answer : unsent_) {
+    untold.insert(untold.end(), answer.leases.begin(), answer.leases.end());
+  }
+  unsent_.clear();
   for (Slot& slot : slots_) {
     untold.insert(untold.end(), slot.leases.begin(), slot.leases.end());
     slot.leases.clear();
@@ -213,6 +217,8 @@ std::string_view HttpSession::output() const {
 
 void HttpSession::Sent(size_t bytes) {
   output_.Sent(bytes);
+  sent_bytes_ += bytes;
+  std::erase_if(unsent_, [this](const Unsent& answer) { return answer.begin < sent_bytes_; });
 }
 
 bool HttpSession::finished() const {
@@ -255,6 +261,9 @@ void HttpSession::Flush() {
   while (!slots_.empty() && slots_.front().answered) {
     std::string& text = slots_.front().text;
     held_bytes_ -= text.size();
+    if (!output_.empty() && !slots_.front().leases.empty()) {
+      unsent_.push_back({sent_bytes_ + output_.size(), std::move(slots_.front().leases)});
+    }
     if (output_.empty() && text.size() > OutgoingBytes::kTrimBytes) {
       *output_.tail() = std::move(text);
     } else {

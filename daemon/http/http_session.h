@@ -95,6 +95,12 @@ class HttpSession final : public Session {
     std::vector<LeaseToken> leases;  // in `text`, while it waits for an answer before it
   };
 
+  // An answer with leases in output_, of which not one byte has gone out yet.
+  struct Unsent {
+    uint64_t begin = 0;  // counted as sent_bytes_ is
+    std::vector<LeaseToken> leases;
+  };
+
   bool full() const {
     return slots_.size() >= kRequestsMax || large_ >= kLargeAnswersMax ||
            waiting_ >= kWaitingLeasesMax || output_.size() + held_bytes_ >= kOutputBytesMax;
@@ -133,6 +139,8 @@ class HttpSession final : public Session {
   bool ended_ = false;      // the last request has been taken
   bool continue_due_ = false;
   OutgoingBytes output_;
+  uint64_t sent_bytes_ = 0;     // of all answers so far
+  std::vector<Unsent> unsent_;  // in the order of output_
 };
 
 }  // namespace delayd::http

@@ -332,6 +332,30 @@ TEST_F(HttpSessionTest, P10LeasesThatMayWaitAreBoundedToo) {
   EXPECT_EQ(requests_.size(), HttpSession::kWaitingLeasesMax + 1);
 }
 
+// A client that does not read its answers is dropped for that, and never learns of these jobs.
+TEST_F(HttpSessionTest, P3LeasesInAnAnswerOfWhichNothingWentOutAreUntold) {
+  const std::string lease =
+      "POST /v1/queues/q/lease HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
+      "Content-Length: 2\r\n\r\n{}";
+  Feed(Get("/v1/jobs/1") + lease + lease + lease);
+  ASSERT_EQ(requests_.size(), 4U);
+  Answer(0);
+  size_t begin_of_third = 0;
+  for (uint64_t id = 1; id <= 3; ++id) {
+    begin_of_third = session_.output().size();
+    engine::Reply reply;
+    JobView job{.id = JobId{id}};
+    job.lease_token = LeaseToken{job.id, 1, id};
+    reply.body = engine::Leased{{job}};
+    session_.Answer(requests_[id].tag, reply);
+  }
+  session_.Sent(begin_of_third - 1);  // a part of the second one's answer is out
+  const std::vector<LeaseToken> untold = session_.TakeUntold();
+  ASSERT_EQ(untold.size(), 1U);
+  EXPECT_EQ(untold[0].job, JobId{3});
+  EXPECT_TRUE(session_.TakeUntold().empty());
+}
+
 // They may wait for an hour, and only who reads notices that a client of TCP has gone.
 TEST_F(HttpSessionTest, InputIsTakenBehindLeasesThatWaitAndItsEndIsTheEndOfAllThatHasCome) {
   const std::string lease =
