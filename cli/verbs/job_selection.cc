@@ -247,9 +247,14 @@ StatusOr<ExitCode> JobSelection::ChangeFound(Api* api,
   const InterruptGuard guard;
   const Outcome outcome = RunSteps(api, action, request, filters, total, context);
   if (outcome.changed > 0 && !outcome.status.ok()) {
-    const Status told =
-        outcome.status.Followed(" (stopped when " + Jobs(outcome.changed) + " had been " +
-                                std::string(done) + "; the same command does what is left)");
+    // A delay counts from the command's begin, so to the next one these jobs are not where it wants
+    // them.
+    const bool moves_again = change.due && std::holds_alternative<DueAfter>(*change.due);
+    const Status told = outcome.status.Followed(
+        " (stopped when " + Jobs(outcome.changed) + " had been " + std::string(done) +
+        "; the same command does what is left" +
+        (moves_again ? ", and moves these again, to a later time, if they still fit the filter)"
+                     : ")"));
     const ExitCode code = ExitCodeOf(told);
     context->console.Error(told);
     return code == kExitInterrupted ? code : kExitFailed;

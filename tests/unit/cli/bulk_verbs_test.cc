@@ -129,6 +129,24 @@ TEST(CancelByFilterTest, AFailureSaysHowFarItCame) {
   EXPECT_THAT(outcome.err, HasSubstr("stopped when 250 jobs had been cancelled; the same command"));
 }
 
+// Their due time is no longer that of the next command.
+TEST(RescheduleByFilterTest, AFailureSaysWhetherTheSameCommandMovesTheMovedJobsAgain) {
+  const auto told = [](std::vector<std::string> change) {
+    std::vector<std::string> args = {"reschedule", "--queue", "orders", "-y"};
+    args.insert(args.end(), change.begin(), change.end());
+    int calls = 0;
+    return Ctl(args, {.daemon = [&](const Request& request) -> Answer {
+                 return ++calls == 1 ? TwoSteps(request) : Answer(Unavailable("nobody there"));
+               }})
+        .err;
+  };
+  const auto again = HasSubstr(
+      "does what is left, and moves these again, to a later time, if they still fit the filter)");
+  EXPECT_THAT(told({"--in", "1h"}), again);
+  EXPECT_THAT(told({"--at", "2027-01-01T09:00:00Z"}), HasSubstr("does what is left)"));
+  EXPECT_THAT(told({"--priority", "3"}), HasSubstr("does what is left)"));
+}
+
 TEST(CancelByFilterTest, AFailureBeforeAnyJobIsThatOfTheDaemon) {
   const Outcome outcome =
       Ctl({"cancel", "--queue", "orders", "-y"},
