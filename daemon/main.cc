@@ -24,7 +24,7 @@ namespace {
 
 // The contents of the files that the configuration names are checked too, and so is the device that
 // it needs.
-Status CheckNamedFiles(const Config& config, const std::string& source) {
+Status CheckNamedFiles(const Config& config) {
   const Access::PlaceOf place_of = [&config](std::string_view key) { return config.PlaceOf(key); };
   DELAYD_RETURN_IF_ERROR(Access::Create(config.access, place_of).status());
   DELAYD_RETURN_IF_ERROR(AwakeProcessors::Open(config.processors.awake)
@@ -34,8 +34,7 @@ Status CheckNamedFiles(const Config& config, const std::string& source) {
     return OkStatus();
   }
   TlsDoor tls(config.tls.certificate, config.tls.key);
-  // Either key may be meant; the message names the file.
-  DELAYD_RETURN_IF_ERROR(tls.Load().WithContext(source));
+  DELAYD_RETURN_IF_ERROR(tls.Load(place_of));
   if (const Status status = tls.CheckEnd(SystemClock().Sample().wall); !status.ok()) {
     std::fprintf(stderr, "%s\n", status.message().c_str());  // does not prevent a start
   }
@@ -54,7 +53,7 @@ int Written(int code) {
 
 int CheckConfig(const CommandLine& line) {
   const std::string source = line.config_file.empty() ? "no file, all defaults" : line.config_file;
-  if (const Status status = CheckNamedFiles(line.config, source); !status.ok()) {
+  if (const Status status = CheckNamedFiles(line.config); !status.ok()) {
     std::fprintf(stderr, "%s\n", status.message().c_str());
     return ExitCodeOfNamed(status);
   }

@@ -145,13 +145,13 @@ int Service::Run() {
 
 // Opens what the configuration names besides the store.
 int Service::OpenWhatIsNamed() {
-  StatusOr<Access> access =
-      Access::Create(config_.access, [this](std::string_view key) { return config_.PlaceOf(key); });
+  const auto place_of = [this](std::string_view key) { return config_.PlaceOf(key); };
+  StatusOr<Access> access = Access::Create(config_.access, place_of);
   if (!access.ok()) {
     return Refuse("cannot tell who may do what", access.status(), ExitCodeOfNamed(access.status()));
   }
   access_.emplace(std::move(*access));
-  if (const Status status = config_.tls.on() ? tls_.Load() : OkStatus(); !status.ok()) {
+  if (const Status status = config_.tls.on() ? tls_.Load(place_of) : OkStatus(); !status.ok()) {
     return Refuse("cannot use TLS", status, kExitUsage);
   }
   WarnOfEnd(machine_.Sample().wall, &tls_);
@@ -159,7 +159,7 @@ int Service::OpenWhatIsNamed() {
       AwakeProcessors::Open(config_.processors.awake);
   if (!processors.ok()) {
     return Refuse("cannot keep the processors awake",
-                  processors.status().WithContext(config_.PlaceOf("processors.awake")),
+                  processors.status().WithContext(place_of("processors.awake")),
                   kExitUsage);
   }
   processors_ = std::move(*processors);

@@ -20,9 +20,14 @@ constexpr int kPartThatIsEnd = 5;
 
 }  // namespace
 
-Status TlsDoor::Load() {
-  DELAYD_ASSIGN_OR_RETURN(protocol::TlsContext::Ptr context, Read());
-  Show(std::move(context));
+Status TlsDoor::Load(const PlaceOf& place_of) {
+  bool is_key = false;
+  StatusOr<protocol::TlsContext::Ptr> context =
+      protocol::TlsContext::ForServer(certificate_file_, key_file_, &is_key);
+  if (!context.ok()) {
+    return context.status().WithContext(place_of(is_key ? "tls.key" : "tls.certificate"));
+  }
+  Show(*std::move(context));
   return OkStatus();
 }
 

@@ -114,13 +114,18 @@ void TlsContext::Free::operator()(ssl_ctx_st* context) const {
 }
 
 StatusOr<TlsContext::Ptr> TlsContext::ForServer(const std::string& certificate_file,
-                                                const std::string& key_file) {
+                                                const std::string& key_file,
+                                                bool* is_key) {
+  bool unasked = false;
+  bool& at_key = is_key != nullptr ? *is_key : unasked;
+  at_key = true;
   DELAYD_ASSIGN_OR_RETURN(const std::string key,
                           ReadSecretFile({.of = SecretOf::kDaemon,
                                           .what = "the key",
                                           .path = key_file,
                                           .cure = "name a PEM file with the key alone",
                                           .renew = "make a new one"}));
+  at_key = false;
   DELAYD_RETURN_IF_ERROR(CheckNoPipe(certificate_file));
   DELAYD_ASSIGN_OR_RETURN(SSL_CTX * raw, NewContext(TLS_server_method()));
   const Ptr context(new TlsContext(raw));
@@ -129,6 +134,7 @@ StatusOr<TlsContext::Ptr> TlsContext::ForServer(const std::string& certificate_f
     return InvalidArgument("cannot use the certificate " + certificate_file + ": " + ErrorText() +
                            "; it must be a readable PEM file, its chain behind it");
   }
+  at_key = true;
   // The check is needed: OpenSSL silently accepts a key of another type than the certificate's.
   if (!UseKey(raw, key) || SSL_CTX_check_private_key(raw) != 1) {
     return InvalidArgument("cannot use the key " + key_file + ": " + ErrorText() +

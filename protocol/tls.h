@@ -32,8 +32,11 @@ class TlsContext {
  public:
   using Ptr = std::shared_ptr<const TlsContext>;
 
-  // For a server: the PEM files of the certificate with its chain, and of its key.
-  static StatusOr<Ptr> ForServer(const std::string& certificate_file, const std::string& key_file);
+  // For a server: the PEM files of the certificate with its chain, and of its key. If one of them
+  // cannot be used, `is_key` tells which.
+  static StatusOr<Ptr> ForServer(const std::string& certificate_file,
+                                 const std::string& key_file,
+                                 bool* is_key = nullptr);
   // For a client: trusts the authorities in `ca_file` or, when that is empty, those of the system.
   static StatusOr<Ptr> ForClient(const std::string& ca_file);
 

@@ -163,7 +163,10 @@ TEST(StartTest, ASettingThatNamesWhatIsNotThereIsNamedWithItsPlace) {
             "access:\n  read: nobody-of-that-name\n",
             path + ":2:9: access.read: there is no user 'nobody-of-that-name'"},
         {"access:\n  token_file: " + daemon.Path("nowhere") + "\n",
-         path + ":2:15: access.token_file: "}}) {
+         path + ":2:15: access.token_file: "},
+        {"tls:\n  certificate: " + daemon.Path("nowhere") + "\n  key: " + daemon.Path("nowhere") +
+             "\n",
+         path + ":3:8: tls.key: "}}) {
     daemon.Write("delayd.yaml", text);
     ExpectRefusal(daemon.StartExpectingFailure({"--config", path}), 2, told);
     const ProcessResult checked =

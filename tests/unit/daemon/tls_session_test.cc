@@ -271,6 +271,18 @@ TEST_F(TlsSessionTest, ARenewedCertificateIsShownToNewClientsAndABadOneIsNot) {
   EXPECT_TRUE(client_.established()) << client_status_.message();
 }
 
+TEST_F(TlsSessionTest, AFileThatCannotBeUsedIsToldWithThePlaceThatNamesIt) {
+  const auto load = [](const std::string& certificate, const std::string& key) {
+    return TlsDoor(certificate, key).Load([](std::string_view name) {
+      return "d.yaml:" + std::string(name);
+    });
+  };
+  const test::CertificateFiles other = test::MakeCertificate(dir_.path(), "other");
+  EXPECT_THAT(load("/nowhere", files_.key).message(), StartsWith("d.yaml:tls.certificate: cannot"));
+  EXPECT_THAT(load(files_.certificate, "/nowhere").message(), StartsWith("d.yaml:tls.key: "));
+  EXPECT_THAT(load(files_.certificate, other.key).message(), StartsWith("d.yaml:tls.key: cannot"));
+}
+
 TEST_F(TlsSessionTest, TheEndOfTheCertificateIsToldOnceWhenItComes) {
   const WallTime end = *door_.figures().certificate_end;
   EXPECT_EQ(door_.NoteEnd(end - Millis(1)).reason(), "certificate_ends_soon");
