@@ -129,8 +129,8 @@ class Server {
   void Listen(Listener listener, SessionFactory factory, std::string no_room);
 
   // Runs until SIGTERM, SIGINT or Stop, then until everything under way is answered and durable. A
-  // second signal ends the process at once, as does any signal after the server is destroyed. From
-  // SIGUSR1 on no new jobs are taken (engine::Drain).
+  // signal a second or more after the first ends the process at once, as does the first of all when
+  // it comes after the server is destroyed. From SIGUSR1 on no new jobs are taken (engine::Drain).
   Status Run();
   // Acts like the first signal. On the thread of Run.
   void Stop();

@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 
 #include "base/check.h"
 #include "daemon/log.h"
@@ -17,19 +19,31 @@
 namespace delayd {
 namespace {
 
-// Signals to stop since the loop was made, and what the first of them makes readable. It is never
-// closed: a handler may run on any thread at any time.
-std::atomic<int> stop_signals{0};
+// One request to stop may come as several signals, from a terminal and from a wrapper such as
+// timeout(1): within this time they count as one.
+constexpr std::chrono::nanoseconds kSameRequest{std::chrono::seconds(1)};
+constexpr int64_t kNone = std::numeric_limits<int64_t>::min();
+constexpr int64_t kLongAgo = kNone / 2;
+
+// The moment of the first signal to stop since the loop was made, and what it makes readable. That
+// is never closed: a handler may run on any thread at any time.
+std::atomic<int64_t> first_stop_signal{kNone};
 std::atomic<int> stop_event{-1};
 
-// The second signal does not need the core thread: that may be waiting for a disk, or have finished
+// A second request does not need the core thread: that may be waiting for a disk, or have finished
 // its turns while other threads are still at work or the store is being closed. This loses nothing
 // that was acknowledged: the next start reads what is durable.
 void OnStopSignal(int /*signal*/) {
-  if (stop_signals.fetch_add(1) > 0) {
-    ::_exit(EXIT_FAILURE);
-  }
   const int error = errno;
+  const int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
+  int64_t first = kNone;
+  if (!first_stop_signal.compare_exchange_strong(first, now)) {
+    if (now - first >= kSameRequest.count()) {
+      ::_exit(EXIT_FAILURE);
+    }
+    errno = error;
+    return;
+  }
   const uint64_t one = 1;
   const ssize_t written = ::write(stop_event, &one, sizeof one);
   static_cast<void>(written);
@@ -51,7 +65,7 @@ void Server::Loop::WaitForSignal() {
   uint64_t earlier = 0;  // those of an earlier loop of this process
   const ssize_t bytes = ::read(stop_event, &earlier, sizeof earlier);
   static_cast<void>(bytes);
-  stop_signals = 0;
+  first_stop_signal = kNone;
   const int copy = ::fcntl(stop_event, F_DUPFD_CLOEXEC, 0);
   DELAYD_CHECK(copy >= 0);
   stop_event_.assign(copy);
@@ -72,7 +86,8 @@ void Server::Loop::WaitForSignal() {
 }
 
 void Server::Loop::EndAtNextSignal() {
-  stop_signals = 1;
+  int64_t first = kNone;
+  first_stop_signal.compare_exchange_strong(first, kLongAgo);
 }
 
 void Server::Loop::WaitForDrainSignal() {
