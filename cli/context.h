@@ -64,6 +64,9 @@ struct Context {
   Target target = {};  // what `connect` connects to
   std::shared_ptr<DaemonClock> daemon_clock = std::make_shared<DaemonClock>(clock);
 
+  // Whether a table shortens long names.
+  bool CutsNames() const { return console.traits().out_is_terminal && !globals.wide; }
+
   // A moment as people read it.
   std::string TimeText(WallTime time) const { return FormatLocalTime(time, zone); }
 

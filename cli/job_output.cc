@@ -187,9 +187,9 @@ void JobListPrinter::Print(const std::vector<JobView>& jobs) {
     first_ = false;
   }
   if (!context_->globals.quiet && context_->globals.output == OutputFormat::kTable) {
-    const Console::Traits& traits = context_->console.traits();
-    if (traits.out_is_terminal && !context_->globals.wide) {
-      columns_->table.FitColumns({kQueueColumn, kKeyColumn}, traits.width, kNameWidthMin);
+    if (context_->CutsNames()) {
+      columns_->table.FitColumns(
+          {kQueueColumn, kKeyColumn}, context_->console.traits().width, kNameWidthMin);
     }
     columns_->table.Flush(&context_->console);
   }

@@ -96,9 +96,8 @@ class QueuesVerb final : public Verb {
     }
     if (!context->globals.quiet && context->globals.output == OutputFormat::kTable) {
       // Otherwise one queue with a long name would make each line take several rows of the screen.
-      const Console::Traits& traits = context->console.traits();
-      if (traits.out_is_terminal && !context->globals.wide) {
-        table.FitColumns({0}, traits.width);
+      if (context->CutsNames()) {
+        table.FitColumns({0}, context->console.traits().width);
       }
       table.Flush(&context->console);
     }
