@@ -113,9 +113,6 @@ void PrintCard(const JobView& job, Context* context) {
 
 namespace {
 
-// One long name would make each line take several rows of the screen. Names of the usual length
-// stay whole, even where the other columns leave no room for them.
-constexpr size_t kNameWidthMin = 32;
 constexpr size_t kQueueColumn = 1;
 constexpr size_t kKeyColumn = 2;
 

@@ -11,6 +11,10 @@
 
 namespace delayd::cli {
 
+// One long name would make each line take several rows of the screen. Names of the usual length
+// stay whole, even where the other columns leave no room for them.
+inline constexpr size_t kNameWidthMin = 32;
+
 // Not OK for a finished job whose payload was not kept.
 Status PayloadIsThere(const JobView& job);
 

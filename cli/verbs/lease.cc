@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "cli/human_time.h"
+#include "cli/job_output.h"
 #include "cli/process_name.h"
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"
@@ -16,7 +17,8 @@ class LeaseVerb final : public Verb {
   std::string_view summary() const override { return "Take due jobs to work on them by hand"; }
 
   std::string_view details() const override {
-    return "Ack, nack or bury each by its token before the lease ends. -q prints the tokens.\n"
+    return "Ack, nack or bury each by its token before the lease ends. -q prints the tokens. On\n"
+           "a terminal long keys are cut to fit; -o wide shows them whole.\n"
            "\n"
            "Exit code 5: the daemon was stopped meanwhile. 6: no job was ready in time; if the\n"
            "queue is paused or at its cap, the message says so.\n"
@@ -87,6 +89,8 @@ class LeaseVerb final : public Verb {
     return none + "; wait longer with --wait";
   }
 
+  static constexpr size_t kKeyColumn = 1;
+
   static void Print(const std::vector<JobView>& jobs, Context* context) {
     std::ostream& out = context->console.out();
     if (!context->globals.quiet && context->globals.output == OutputFormat::kJson) {
@@ -112,6 +116,9 @@ class LeaseVerb final : public Verb {
     }
     if (!context->globals.quiet && context->globals.output == OutputFormat::kTable &&
         !jobs.empty()) {
+      if (context->CutsNames()) {
+        table.FitColumns({kKeyColumn}, context->console.traits().width, kNameWidthMin);
+      }
       table.Flush(&context->console);
     }
   }

@@ -64,6 +64,24 @@ TEST(PresentationTest, ALongKeyDoesNotWidenTheRowsOfAListOnATerminal) {
   EXPECT_THAT(list({}, {}), HasSubstr(key)) << "a program may read it";
 }
 
+TEST(PresentationTest, ALongKeyDoesNotWidenTheRowsOfLeasesOnATerminal) {
+  const std::string key(200, 'k');
+  const auto lease = [&](std::vector<std::string> args, Console::Traits traits) {
+    args.insert(args.begin(), {"lease", "-n", "2"});
+    const auto daemon = [&](const Request&) {
+      JobView job = SomeJob();
+      job.key = key;
+      job.lease_token = LeaseToken{job.id, 1, 2};
+      return Ok(protocol::JobPageToJson({.jobs = {job, SomeJob(7)}, .next_cursor = ""}));
+    };
+    return Ctl(args, {.daemon = daemon, .traits = traits}).out;
+  };
+  EXPECT_THAT(lease({}, kTerminal),
+              AllOf(HasSubstr("  order:1001  "), HasSubstr("kkk...  "), Not(HasSubstr(key))));
+  EXPECT_THAT(lease({"-o", "wide"}, kTerminal), HasSubstr(key));
+  EXPECT_THAT(lease({}, {}), HasSubstr(key)) << "a program may read it";
+}
+
 TEST(PresentationTest, ALongNameDoesNotWidenTheRowsOfQueuesOnATerminal) {
   const std::string name(200, 'q');
   const auto queues = [&](std::vector<std::string> args, Console::Traits traits) {
