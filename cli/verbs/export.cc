@@ -3,7 +3,6 @@
 #include <limits>
 #include <set>
 
-#include "base/limits.h"
 #include "cli/human_time.h"
 #include "cli/job_id_set.h"
 #include "cli/progress.h"
@@ -96,22 +95,17 @@ class Exporter {
     size_t found = 0;
     DELAYD_ASSIGN_OR_RETURN(const std::vector<protocol::JobFilterText> filters,
                             Expand(api_, filter_));
-    for (const protocol::JobFilterText& filter : filters) {
-      ListQuery query{
-          .filter = filter, .with_payload = with_payload, .limit = limits::kListLimitMax};
-      do {
-        DELAYD_ASSIGN_OR_RETURN(protocol::JobPage page, api_.List(query));
-        std::erase_if(page.jobs, [&](const JobView& job) {
-          const bool is_old = job.created <= created_max_;
-          const bool is_low = job.id <= id_max_;
-          const bool is_met = met_.Contains(job.id);
-          found += is_old && is_low && !is_met ? 1U : 0U;
-          return is_met || !(is_old || is_low);
-        });
-        DELAYD_RETURN_IF_ERROR(WritePage(std::move(page.jobs)));
-        query.cursor = std::move(page.next_cursor);
-      } while (!query.cursor.empty());
-    }
+    const auto write = [&](std::vector<JobView> jobs) {
+      std::erase_if(jobs, [&](const JobView& job) {
+        const bool is_old = job.created <= created_max_;
+        const bool is_low = job.id <= id_max_;
+        const bool is_met = met_.Contains(job.id);
+        found += is_old && is_low && !is_met ? 1U : 0U;
+        return is_met || !(is_old || is_low);
+      });
+      return WritePage(std::move(jobs));
+    };
+    DELAYD_RETURN_IF_ERROR(TakeJobs(api_, filters, UINT64_MAX, write, with_payload).status());
     ++looks_;
     return found;
   }

@@ -54,12 +54,14 @@ StatusOr<std::vector<protocol::JobFilterText>> Expand(Api& api,
 StatusOr<ListEnd> TakeJobs(Api& api,
                            std::span<const protocol::JobFilterText> filters,
                            uint64_t limit,
-                           const std::function<Status(std::vector<JobView> jobs)>& take) {
+                           const std::function<Status(std::vector<JobView> jobs)>& take,
+                           bool with_payload) {
   std::string cursor;
   size_t i = 0;
   while (i < filters.size() && limit > 0) {
     DELAYD_ASSIGN_OR_RETURN(protocol::JobPage page,
                             api.List({.filter = filters[i],
+                                      .with_payload = with_payload,
                                       .limit = std::min<uint64_t>(limit, limits::kListLimitMax),
                                       .cursor = std::move(cursor)}));
     limit -= std::min<uint64_t>(limit, page.jobs.size());

@@ -40,7 +40,8 @@ struct ListEnd {
 StatusOr<ListEnd> TakeJobs(Api& api,
                            std::span<const protocol::JobFilterText> filters,
                            uint64_t limit,
-                           const std::function<Status(std::vector<JobView> jobs)>& take);
+                           const std::function<Status(std::vector<JobView> jobs)>& take,
+                           bool with_payload = false);
 
 // The same jobs in one page; next_cursor is set when there are more.
 StatusOr<protocol::JobPage> FirstJobs(Api& api,
