@@ -167,12 +167,14 @@ class DoctorVerb final : public Verb {
     }
     findings_.push_back(std::move(finding));
     if (count("ready") != 0) {
-      CheckQueues(api, count("waiting"), context);
+      TellQueues(FindQueueTroubles(api, count("waiting"), context));
+    }
+    if (count("nacked") + count("lease_expired") != 0 && metrics_.ok()) {
+      TellQueues(FindFailingQueues(api, *metrics_));
     }
   }
 
-  void CheckQueues(Api* api, uint64_t waiting, const Context& context) {
-    const StatusOr<QueueTroubles> troubles = FindQueueTroubles(api, waiting, context);
+  void TellQueues(const StatusOr<QueueTroubles>& troubles) {
     if (!troubles.ok()) {
       return Fail("queues", troubles.status());
     }

@@ -285,4 +285,29 @@ StatusOr<QueueTroubles> FindQueueTroubles(Api* api, uint64_t waiting, const Cont
   return troubles;
 }
 
+StatusOr<QueueTroubles> FindFailingQueues(Api* api, std::string_view metrics) {
+  const HandOuts handed_out = FiguresByQueue(metrics, "delayd_queue_handed_out_total");
+  DELAYD_ASSIGN_OR_RETURN(const std::vector<QueueCounts> queues, api->Queues());
+  QueueTroubles troubles;
+  for (const QueueCounts& queue : queues) {
+    const auto figure = handed_out.find(queue.name);
+    const auto tries = static_cast<uint64_t>(figure == handed_out.end() ? 0 : figure->second);
+    // With fewer hand-outs than jobs, some of them have not been tried.
+    if (queue.ready != 0 || queue.leased != 0 || queue.scheduled == 0 || queue.acked != 0 ||
+        tries < queue.scheduled) {
+      continue;
+    }
+    if (troubles.worst.size() == kTold) {
+      ++troubles.others;
+      continue;
+    }
+    troubles.worst.push_back(
+        {"queue " + queue.name + " has " + Jobs(queue.scheduled) +
+             " waiting for another attempt, and none was acked since the "
+             "daemon started",
+         "see why: delayctl list --queue " + ShellWord(queue.name) + " --state scheduled -o wide"});
+  }
+  return troubles;
+}
+
 }  // namespace delayd::cli

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -29,5 +30,9 @@ struct QueueTroubles {
 
 // `waiting`: how many lease requests are waiting, whatever their queue.
 StatusOr<QueueTroubles> FindQueueTroubles(Api* api, uint64_t waiting, const Context& context);
+
+// Queues whose jobs all wait for another attempt, none having been acked since the daemon started.
+// `metrics`: the daemon's page.
+StatusOr<QueueTroubles> FindFailingQueues(Api* api, std::string_view metrics);
 
 }  // namespace delayd::cli

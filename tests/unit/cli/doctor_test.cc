@@ -29,6 +29,7 @@ struct Patient {
   std::optional<QueueCounts> later = {};  // the first of them, at the second look
   std::string metrics_later = {};         // the same
   Millis ahead{0};
+  uint64_t nacked = 0;               // of whichever queue
   bool is_oldest_elsewhere = false;  // the oldest of all are of queues without trouble
 };
 
@@ -65,6 +66,7 @@ Outcome Examine(const Patient& patient, const std::vector<std::string>& more = {
       return Ok(protocol::StatsToJson({{"scheduled", uint64_t{0}},
                                        {"ready", uint64_t{9}},
                                        {"leased", uint64_t{3}},
+                                       {"nacked", patient.nacked},
                                        {"waiting", patient.waiting}}));
     }
     if (target == "/metrics") {
@@ -316,6 +318,22 @@ TEST(DoctorTest, WhereHandOutsAreNotToldAQueueWhoseJobsMoveIsNotWithoutAWorker) 
   EXPECT_THAT(told({.name = "q", .ready = 51}), HasSubstr("no worker asks"));
   EXPECT_THAT(told({.name = "q", .scheduled = 1, .ready = 49}), Not(HasSubstr("queues")));
   EXPECT_THAT(told({.name = "q", .ready = 50, .dead = 1}), Not(HasSubstr("queues")));
+}
+
+// None of its jobs is due, so nothing but the counts shows it.
+TEST(DoctorTest, AQueueWhoseJobsAllWaitForAnotherAttemptIsNamed) {
+  const auto told = [](const QueueCounts& queue, int handed_out) {
+    return Examine({.queues = {queue}, .metrics = HandedOut("q", handed_out), .nacked = 5}).out;
+  };
+  const QueueCounts failing = {.name = "q", .scheduled = 5};
+  EXPECT_THAT(told(failing, 5),
+              AllOf(HasSubstr("queue q has 5 jobs waiting for another attempt, and none was acked "
+                              "since the daemon started\n"),
+                    HasSubstr("do: see why: delayctl list --queue q --state scheduled -o wide\n")));
+  EXPECT_THAT(told(failing, 4), Not(HasSubstr("queue q"))) << "one was not tried yet";
+  EXPECT_THAT(told({.name = "q", .scheduled = 5, .acked = 1}, 6), Not(HasSubstr("queue q")));
+  EXPECT_THAT(told({.name = "q", .scheduled = 5, .leased = 1}, 6), Not(HasSubstr("queue q")));
+  EXPECT_THAT(told({.name = "q"}, 6), Not(HasSubstr("queue q"))) << "they are dead, or cancelled";
 }
 
 TEST(DoctorTest, DamagedJobsWaitForNoWorker) {
