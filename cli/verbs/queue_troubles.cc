@@ -259,6 +259,14 @@ QueueTroubles::Trouble Tell(const Suspect& suspect) {
   return {};
 }
 
+// Of its scheduled jobs, as many as one page has: those that are due first.
+StatusOr<bool> WereAllTried(Api* api, const std::string& queue) {
+  DELAYD_ASSIGN_OR_RETURN(
+      const protocol::JobPage page,
+      api->ListUpTo({.queue = queue, .state = "scheduled"}, limits::kListLimitMax));
+  return std::ranges::all_of(page.jobs, [](const JobView& job) { return job.attempt != 0; });
+}
+
 }  // namespace
 
 StatusOr<QueueTroubles> FindQueueTroubles(Api* api, uint64_t waiting, const Context& context) {
@@ -289,6 +297,7 @@ StatusOr<QueueTroubles> FindFailingQueues(Api* api, std::string_view metrics) {
   const HandOuts handed_out = FiguresByQueue(metrics, "delayd_queue_handed_out_total");
   DELAYD_ASSIGN_OR_RETURN(const std::vector<QueueCounts> queues, api->Queues());
   QueueTroubles troubles;
+  size_t asked = 0;
   for (const QueueCounts& queue : queues) {
     const auto figure = handed_out.find(queue.name);
     const auto tries = static_cast<uint64_t>(figure == handed_out.end() ? 0 : figure->second);
@@ -297,15 +306,17 @@ StatusOr<QueueTroubles> FindFailingQueues(Api* api, std::string_view metrics) {
         tries < queue.scheduled) {
       continue;
     }
-    if (troubles.worst.size() == kTold) {
-      ++troubles.others;
-      continue;
+    if (troubles.worst.size() == kTold || ++asked > kAged) {
+      break;
     }
-    troubles.worst.push_back(
-        {"queue " + queue.name + " has " + Jobs(queue.scheduled) +
-             " waiting for another attempt, and none was acked since the "
-             "daemon started",
-         "see why: delayctl list --queue " + ShellWord(queue.name) + " --state scheduled -o wide"});
+    DELAYD_ASSIGN_OR_RETURN(const bool all_tried, WereAllTried(api, queue.name));
+    if (all_tried) {
+      troubles.worst.push_back({"queue " + queue.name + " has " + Jobs(queue.scheduled) +
+                                    " waiting for another attempt, and none was acked since the "
+                                    "daemon started",
+                                "see why: delayctl list --queue " + ShellWord(queue.name) +
+                                    " --state scheduled -o wide"});
+    }
   }
   return troubles;
 }

@@ -30,8 +30,15 @@ struct Patient {
   std::string metrics_later = {};         // the same
   Millis ahead{0};
   uint64_t nacked = 0;               // of whichever queue
+  uint32_t attempt = 1;              // of a scheduled job
   bool is_oldest_elsewhere = false;  // the oldest of all are of queues without trouble
 };
+
+JobView WaitingJob(uint32_t attempt) {
+  JobView job = SomeJob();
+  job.attempt = attempt;
+  return job;
+}
 
 // All there are, the oldest first; or of one queue.
 std::vector<JobView> DueJobs(const Patient& patient, const std::string& target) {
@@ -80,7 +87,10 @@ Outcome Examine(const Patient& patient, const std::vector<std::string>& more = {
       }
       return Ok(protocol::QueuesToJson(queues));
     }
-    return Ok(protocol::JobPageToJson({.jobs = DueJobs(patient, target), .next_cursor = ""}));
+    const bool is_waiting = target.find("state=scheduled") != std::string::npos;
+    return Ok(protocol::JobPageToJson(
+        {.jobs = is_waiting ? std::vector{WaitingJob(patient.attempt)} : DueJobs(patient, target),
+         .next_cursor = ""}));
   };
   return Ctl(args, {.daemon = daemon, .daemon_ahead = patient.ahead});
 }
@@ -322,8 +332,12 @@ TEST(DoctorTest, WhereHandOutsAreNotToldAQueueWhoseJobsMoveIsNotWithoutAWorker) 
 
 // None of its jobs is due, so nothing but the counts shows it.
 TEST(DoctorTest, AQueueWhoseJobsAllWaitForAnotherAttemptIsNamed) {
-  const auto told = [](const QueueCounts& queue, int handed_out) {
-    return Examine({.queues = {queue}, .metrics = HandedOut("q", handed_out), .nacked = 5}).out;
+  const auto told = [](const QueueCounts& queue, int handed_out, uint32_t attempt = 1) {
+    return Examine({.queues = {queue},
+                    .metrics = HandedOut("q", handed_out),
+                    .nacked = 5,
+                    .attempt = attempt})
+        .out;
   };
   const QueueCounts failing = {.name = "q", .scheduled = 5};
   EXPECT_THAT(told(failing, 5),
@@ -331,6 +345,7 @@ TEST(DoctorTest, AQueueWhoseJobsAllWaitForAnotherAttemptIsNamed) {
                               "since the daemon started\n"),
                     HasSubstr("do: see why: delayctl list --queue q --state scheduled -o wide\n")));
   EXPECT_THAT(told(failing, 4), Not(HasSubstr("queue q"))) << "one was not tried yet";
+  EXPECT_THAT(told(failing, 5, 0), Not(HasSubstr("queue q"))) << "others were tried, and are gone";
   EXPECT_THAT(told({.name = "q", .scheduled = 5, .acked = 1}, 6), Not(HasSubstr("queue q")));
   EXPECT_THAT(told({.name = "q", .scheduled = 5, .leased = 1}, 6), Not(HasSubstr("queue q")));
   EXPECT_THAT(told({.name = "q"}, 6), Not(HasSubstr("queue q"))) << "they are dead, or cancelled";
