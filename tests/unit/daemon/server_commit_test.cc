@@ -248,12 +248,15 @@ TEST_F(ServerCommitTest, ACommitThatDoesNotComeBackIsToldWhileItIsUnderWay) {
 // Of what it wrote itself the core thread could tell nothing, and the committer's neither.
 TEST_F(ServerCommitTest, ADiskThatHangsWhereItsRoomIsAskedForIsToldByTheCoreThread) {
   std::atomic<bool> hangs = false;
+  std::promise<void> hanging;
   std::promise<void> answers;
   options_.commit_late = Millis(20);
+  options_.slow_commit = std::chrono::hours(1);
   options_.disk = {.reserve = 1,
                    .interval = Millis(1),
                    .free_bytes = [&](const std::string&) -> StatusOr<uint64_t> {
                      if (hangs.exchange(false)) {
+                       hanging.set_value();
                        answers.get_future().wait();
                      }
                      return 2;
@@ -262,8 +265,9 @@ TEST_F(ServerCommitTest, ADiskThatHangsWhereItsRoomIsAskedForIsToldByTheCoreThre
   Start();
   SocketClient client(path_);
   EnqueueInTurn(&client, 1, 20);
-  const uint64_t before = warnings();
   hangs = true;
+  hanging.get_future().wait();  // from then on the committer tells of nothing
+  const uint64_t before = warnings();
   while (warnings() == before) {
     SocketClient(path_).Send(kEnqueue);
     PassATurn();
