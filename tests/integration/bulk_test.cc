@@ -191,7 +191,7 @@ TEST(BulkTest, AStdoutThatCannotBeWrittenHidesNothing) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
   const auto shell = [&daemon](const std::string& command) {
-    const std::string ctl = DelayctlPath() + " --server unix:" + daemon.socket() + " ";
+    const std::string ctl = "'" + DelayctlPath() + "' --server 'unix:" + daemon.socket() + "' ";
     return RunProcess({.argv = {"/bin/bash", "-c", "set -o pipefail; " + ctl + command}});
   };
   const ProcessResult enqueued = shell("enqueue --queue one x > /dev/full");
@@ -212,8 +212,8 @@ TEST(BulkTest, AStdoutThatCannotBeWrittenHidesNothing) {
   // Nothing is read before the reader has gone.
   const std::string gone = daemon.Path("gone");
   ASSERT_EQ(::mkfifo(gone.c_str(), 0600), 0);
-  const ProcessResult imported = shell("import -q --batch 1 <(cat " + gone + " " + file +
-                                       ") | { exec 0<&-; echo > " + gone + "; }");
+  const ProcessResult imported = shell("import -q --batch 1 <(cat '" + gone + "' '" + file +
+                                       "') | { exec 0<&-; echo > '" + gone + "'; }");
   EXPECT_EQ(imported.exit_code, 1);
   EXPECT_THAT(imported.err, HasSubstr("resume with --skip"));
 

@@ -122,8 +122,8 @@ TEST(QueueLifeTest, AReloadAppliesCapsAndAMistakeChangesNothing) {
 TEST(QueueLifeTest, AReloadDoesNotReadAPipeASecondTime) {
   Daemon daemon;
   const std::string pipe = daemon.Path("pipe");
-  daemon.Under("mkfifo " + pipe + " && (echo 'queues: { q: { concurrency: 1 } }' > " + pipe +
-               " &)");
+  daemon.Under("mkfifo '" + pipe + "' && (echo 'queues: { q: { concurrency: 1 } }' > '" + pipe +
+               "' &)");
   ASSERT_TRUE(daemon.Start({"--config", pipe}));
   daemon.Signal(SIGHUP);
   daemon.WaitForLog("not reloaded");

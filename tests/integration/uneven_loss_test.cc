@@ -226,9 +226,12 @@ TEST_P(UnevenLossTest, P9ALossIsToldThoughTheReaderOfStdoutHasGone) {
   const ProcessResult result =
       RunProcess({.argv = {"/bin/sh",
                            "-c",
-                           "mkfifo " + gone + "; { read -r _ < " + gone + "; exec " +
-                               DelayctlPath() + " recover --accept-loss --data-dir " +
-                               daemon_.data_dir() + "; } | { exec 0<&-; echo > " + gone + "; }"}});
+                           "mkfifo \"$1\"; { read -r _ < \"$1\"; exec \"$2\" recover --accept-loss "
+                           "--data-dir \"$3\"; } | { exec 0<&-; echo > \"$1\"; }",
+                           "sh",
+                           gone,
+                           DelayctlPath(),
+                           daemon_.data_dir()}});
   EXPECT_THAT(result.err, HasSubstr("cannot write to stdout"));
   EXPECT_THAT(result.err, HasSubstr("the store opens again"));
 }
@@ -324,9 +327,13 @@ TEST(OfflineFilesTest, AsManyFilesAreOpenAsTheSystemPermits) {
   Daemon daemon;
   ASSERT_NO_FATAL_FAILURE(MakeWholeStore(daemon.data_dir()));
   for (const std::string mode : {"--verify", "--verify --repair", "--recover"}) {
-    const std::string command =
-        "ulimit -S -n 8; exec " + DelaydPath() + " " + mode + " --data-dir " + daemon.data_dir();
-    const ProcessResult result = RunProcess({.argv = {"/bin/sh", "-c", command}});
+    const ProcessResult result =
+        RunProcess({.argv = {"/bin/sh",
+                             "-c",
+                             "ulimit -S -n 8; exec \"$1\" " + mode + " --data-dir \"$2\"",
+                             "sh",
+                             DelaydPath(),
+                             daemon.data_dir()}});
     EXPECT_EQ(result.exit_code, 0) << mode << result.out << result.err;
   }
 }
@@ -358,8 +365,8 @@ TEST(LostQueueTest, P9WhoHasLostTheNameOfAQueueIsToldHowToGetAnother) {
     EXPECT_EQ(result.exit_code, 1) << result.err;
     EXPECT_THAT(result.out, HasSubstr("job " + id + ": queue number 1 is not known"));
     EXPECT_THAT(result.out,
-                HasSubstr("delayctl recover --data-dir " + daemon.data_dir() +
-                          " --accept-loss, which names lost queues anew"));
+                ::testing::ContainsRegex("delayctl recover --data-dir '?" + daemon.data_dir() +
+                                         "'? --accept-loss, which names lost queues anew"));
   }
   EXPECT_THAT(daemon.CtlOk(recover), HasSubstr("recovered-1"));
   ASSERT_TRUE(daemon.Start());

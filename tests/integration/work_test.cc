@@ -30,8 +30,8 @@ TEST(WorkTest, PayloadComesOnStdinAndTheRestInTheEnvironment) {
        "--exec",
        "sh",
        "-c",
-       R"sh(echo "$DELAYD_JOB_ID $DELAYD_QUEUE $DELAYD_KEY $DELAYD_ATTEMPT/$DELAYD_MAX_ATTEMPTS $(cat)" > )sh" +
-           out});
+       R"sh(echo "$DELAYD_JOB_ID $DELAYD_QUEUE $DELAYD_KEY $DELAYD_ATTEMPT/$DELAYD_MAX_ATTEMPTS $(cat)" > "$0")sh",
+       out});
   EXPECT_EQ(ReadFile(out), id + " q k:1 1/25 hello 'world'\n");
   EXPECT_EQ(daemon.CtlOk({"list", "--queue", "q", "-q"}), "");
 }
@@ -141,20 +141,21 @@ TEST(WorkTest, AJobThatIsHandedOutAgainWaitsForItsEarlierHandler) {
   daemon.CtlOk({"enqueue", "--queue", "q", "x"});
   const std::string at_it = daemon.Path("at_it");
   // The second time it does not wait, and fails where the first one is at it still.
-  Process work(daemon.CtlOptions({"work",
-                                  "--queue",
-                                  "q",
-                                  "-j",
-                                  "2",
-                                  "-n",
-                                  "2",
-                                  "--exec",
-                                  "bash",
-                                  "-c",
-                                  "trap 'sleep 0.1; rmdir " + at_it + "; exit 3' TERM; mkdir " +
-                                      at_it + " || exit 4; if [ -e " + at_it + ".1 ]; then rmdir " +
-                                      at_it + "; exit; fi; touch " + at_it +
-                                      ".1; for i in {1..600}; do sleep 0.1; done"}));
+  Process work(
+      daemon.CtlOptions({"work",
+                         "--queue",
+                         "q",
+                         "-j",
+                         "2",
+                         "-n",
+                         "2",
+                         "--exec",
+                         "bash",
+                         "-c",
+                         "trap 'sleep 0.1; rmdir \"$0\"; exit 3' TERM; mkdir \"$0\" || exit 4; "
+                         "if [ -e \"$0.1\" ]; then rmdir \"$0\"; exit; fi; touch \"$0.1\"; "
+                         "for i in {1..600}; do sleep 0.1; done",
+                         at_it}));
   ASSERT_TRUE(WaitUntil([&] { return std::filesystem::exists(at_it + ".1"); }));
   daemon.Kill();
   ASSERT_TRUE(daemon.Start());
