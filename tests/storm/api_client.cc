@@ -268,7 +268,8 @@ std::optional<protocol::HttpResponse> ApiClient::Call(uint64_t request,
                                                       const std::string& content_type,
                                                       const std::string& body) {
   auto response = client_->Call(method, target, content_type, body, kTimeout);
-  if (!response.ok() || response->status >= 500) {
+  // 408: it did not arrive in time, because this process stood still or the daemon did.
+  if (!response.ok() || response->status >= 500 || response->status == 408) {
     history_.Unknown(request);
     WaitForDaemon();
     return std::nullopt;
