@@ -263,7 +263,7 @@ TEST_F(RocksJobStoreTest, DirectoryThatCannotBeMadeNamesPathAndCure) {
   }
   const auto store = OpenRocksJobStore({.path = "/delayd-not-mine/data"});
   EXPECT_EQ(store.status().code(), StatusCode::kPermissionDenied);
-  EXPECT_THAT(store.status().message(), HasSubstr("owner"));
+  EXPECT_THAT(store.status().message(), HasSubstr("make it for the daemon's user"));
 }
 
 TEST_F(RocksJobStoreTest, P9MissingCurrentIsDamageAndNotANewStore) {
