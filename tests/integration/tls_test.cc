@@ -1,6 +1,7 @@
 // TLS as clients meet it, on loopback: with certificates made here.
 #include <csignal>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -141,9 +142,13 @@ TEST_F(TlsDaemonTest, AWebhookWhoseCertificateIsNotBelievedCostsNoAttempt) {
 TEST_F(TlsDaemonTest, WhoComesAboveTheLimitIsToldByAnAlert) {
   EXPECT_EQ(daemon_.Stop().exit_code, 0);
   Start("limits: { connections: 8 }\n");
-  std::vector<SocketClient> crowd;
+  // Who has asked for something may be silent for minutes, and others for seconds.
+  std::vector<std::unique_ptr<protocol::Client>> crowd;
   for (int i = 0; i < 7; ++i) {
-    crowd.push_back(Connect());
+    auto client = protocol::Client::Create(Address("localhost"), files_.certificate);
+    ASSERT_TRUE(client.ok()) << client.status().message();
+    ASSERT_TRUE((*client)->Call("GET", "/healthz", "", "", Millis(30'000)).ok());
+    crowd.push_back(std::move(client).value());
   }
   const ProcessResult refused = Ctl(Address("localhost"), files_.certificate, {"ping"});
   EXPECT_EQ(refused.exit_code, 5);
