@@ -24,8 +24,7 @@ namespace {
 using delayd::JobView;
 using delayd::Millis;
 
-// A job whose hand-out is not waited for comes again only when its lease is over, which is longer
-// than any test waits.
+// A job whose hand-out is not waited for comes again only when its lease is over, an hour later.
 constexpr Millis kPatience{60'000};
 
 volatile std::sig_atomic_t stopping = 0;
@@ -37,8 +36,11 @@ void OnSignal(int /*signal*/) {
 void Work(delayd::protocol::Client* client, std::FILE* record) {
   const delayd::SystemClock clock;
   const std::string json = "application/json";
-  auto response = client->Call(
-      "POST", "/v1/queues/orders/lease", json, R"({"count":50,"wait":"1s"})", kPatience);
+  auto response = client->Call("POST",
+                               "/v1/queues/orders/lease",
+                               json,
+                               R"({"count":50,"wait":"1s","lease":"1h"})",
+                               kPatience);
   if (!response.ok() || response->status != 200) {
     // The daemon is away: a breath, and again.
     ::poll(nullptr, 0, 20);
