@@ -180,7 +180,10 @@ bool Storm::CrashAt(const CrashPointCase& point, uint32_t hit) {
   }
   const bool ready = TryStart({{"DELAYD_CRASH_AT", crash_at}});
   const bool at_start = point.when != Reached::kUnderLoad && point.when != Reached::kOnStop;
-  bool died = !ready;
+  bool died = !ready && daemon_->HasEnded();
+  if (!ready && !died) {
+    Violation("with a crash at " + crash_at + " the daemon hangs at its start:\n" + LastLogLines());
+  }
   if (ready && !at_start) {
     if (point.when == Reached::kOnStop) {
       WaitForDeath(30);
