@@ -70,12 +70,15 @@ class RecoverCrashTest : public ::testing::Test {
   std::string copy() const { return dir_.Sub("copy"); }
 
   test::ProcessResult Recover(const std::map<std::string, std::string>& env) const {
-    return test::RunProcess({.argv = {std::string(DELAYD_BIN_DIR) + "/delayd_crashing",
-                                      "--data-dir",
-                                      copy(),
-                                      "--recover",
-                                      "--accept-loss"},
-                             .env = env});
+    test::Process run({.argv = {std::string(DELAYD_BIN_DIR) + "/delayd_crashing",
+                                "--data-dir",
+                                copy(),
+                                "--recover",
+                                "--accept-loss"},
+                       .env = env});
+    // Wait would end one that hangs by the signal of a crash.
+    EXPECT_TRUE(test::WaitUntil([&run] { return run.HasEnded(); })) << "it hangs";
+    return run.Wait();
   }
 
   static RecoverResult ResultOf(const test::ProcessResult& run) {
