@@ -125,9 +125,10 @@ TEST(WorkTest, ALongHandlerKeepsItsLease) {
     daemon.CtlOk({"enqueue", "--queue", "q", "--lease", seconds + "s", "x"});
     // Runs for longer than that: only an extended lease can be acked.
     daemon.Ctl({"work", "--queue", "q", "--count", "1", "--exec", "sleep", seconds + ".2"});
+    // The worker may have given it up before the daemon does.
+    const bool acked = daemon.CtlOk({"list", "--queue", "q", "-q"}).empty();
     stats = daemon.CtlOk({"stats", "-o", "json"});
-    if (stats.find("\"lease_expired\":0") != std::string::npos) {
-      EXPECT_EQ(daemon.CtlOk({"list", "--queue", "q", "-q"}), "");
+    if (acked && stats.find("\"lease_expired\":0") != std::string::npos) {
       return;
     }
   }
