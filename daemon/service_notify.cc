@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <string>
 
@@ -13,8 +14,10 @@ namespace delayd {
 namespace {
 
 void Tell(const std::string& state) {
-  // If the service manager cannot be reached, the daemon serves on.
-  [[maybe_unused]] const int result = ::sd_notify(0, state.c_str());
+  // If the service manager cannot be reached, the daemon serves on. A signal while the manager's
+  // queue is full must not lose the message: of a reload whose end it never hears, it waits for it.
+  while (::sd_notify(0, state.c_str()) == -EINTR) {
+  }
 }
 
 }  // namespace
