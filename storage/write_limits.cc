@@ -1,5 +1,6 @@
 #include "storage/write_limits.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 #include <string>
@@ -31,11 +32,14 @@ bool WriteLimits::HasMany(rocksdb::ColumnFamilyHandle* family) const {
          std::atoi(files.c_str()) >= kManyFiles;
 }
 
-// The next merge of level 0 reads all of it.
+// The next merge of level 0 reads all of it. One that is under way has its room already; the limits
+// are looked at again when it ends.
 bool WriteLimits::MergeFits(rocksdb::ColumnFamilyHandle* family) const {
   rocksdb::ColumnFamilyMetaData table;
   db_->GetColumnFamilyMetaData(family, &table);
-  return room_->HasRoomToMerge(table.levels[0].size);
+  const rocksdb::LevelMetaData& level = table.levels[0];
+  return std::ranges::any_of(level.files, &rocksdb::SstFileMetaData::being_compacted) ||
+         room_->HasRoomToMerge(level.size);
 }
 
 void WriteLimits::Look() {

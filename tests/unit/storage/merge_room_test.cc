@@ -1,6 +1,9 @@
 // Merges of tables on a disk that is nearly full: the store goes on.
 #include "storage/merge_room.h"
 
+#include <pthread.h>
+
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -8,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -48,12 +52,23 @@ class SharedDisk final : public SmallDisk {
     if (others == Others::kTakeAll) {
       free = 0;
     }
+    if (name.ends_with(".sst") && IsOnThreadOfMerges()) {
+      is_held.wait(true);
+    }
     return others == Others::kTakeAllUntold
                ? rocksdb::IOStatus::NoSpace("others took it")
                : target()->NewWritableFile(name, options, result, debug);
   }
 
   std::atomic<Others> at_next_table = Others::kRest;
+  std::atomic<bool> is_held = false;  // merges get no file meanwhile
+
+ private:
+  static bool IsOnThreadOfMerges() {
+    std::array<char, 16> name{};
+    pthread_getname_np(pthread_self(), name.data(), name.size());
+    return std::string_view(name.data()) == "rocksdb:low";
+  }
 };
 
 class MergeRoomTest : public ::testing::Test {
@@ -185,6 +200,28 @@ TEST_F(MergeRoomTest, P1CommitsGoOnWhereTheDiskIsFilledWhileTheyWaitForAMerge) {
   }
   EXPECT_EQ(filled.wait_for(std::chrono::seconds(60)), std::future_status::ready);
   disk_->free = kPlenty;  // what still waits would do so for ever
+}
+
+// The merges have their room, and make level 0 smaller soon.
+TEST_F(MergeRoomTest, WritesStopAtManyFilesWhileSomeOfThemAreBeingMerged) {
+  Open();
+  disk_->is_held = true;
+  disk_->free = 10 * kLittle;  // 36 files and what merges may write are more
+  const std::future<void> filled = std::async(std::launch::async, [this] {
+    for (int file = 0; file < 40; ++file) {
+      Flush();
+    }
+  });
+  const auto is_over = [&filled] {
+    return filled.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  };
+  while (!Figures().write_stopped && !is_over()) {
+    std::this_thread::yield();
+  }
+  EXPECT_FALSE(is_over());
+  disk_->free = kPlenty;
+  disk_->is_held = false;
+  disk_->is_held.notify_all();
 }
 
 TEST_F(MergeRoomTest, WhatRemovesMoreThanItWritesFits) {
