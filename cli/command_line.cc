@@ -71,8 +71,23 @@ Status Unexpected(const std::string& word, const std::vector<std::string_view>& 
   return UsageError("unknown option " + Quoted(name) + Suggestion(name, names));
 }
 
+// Where the value of a short option begins in "-k", "-korder:1" or "-qkorder:1"; npos: none of the
+// word's options takes one.
+size_t ValueInShort(const std::string& word, const Options& own, const Options& global) {
+  for (size_t i = 1; i < word.size(); ++i) {
+    const Option* option = FindOption(own, global, std::string("-") + word[i]);
+    if (option == nullptr) {
+      break;
+    }
+    if (!option->metavar.empty()) {
+      return i + 1;
+    }
+  }
+  return std::string::npos;
+}
+
 // Refuses "-key order:1" for --key, which the parser would take for -k with the value "ey", and
-// "-k=order:1", which would have the value "=order:1".
+// "-k=order:1" or "-qk=order:1", which would have the value "=order:1".
 Status CheckDashes(const std::vector<std::string>& words,
                    const Options& own,
                    const Options& global,
@@ -87,15 +102,21 @@ Status CheckDashes(const std::vector<std::string>& words,
         std::find(names.begin(), names.end(), name) != names.end()) {
       return Unexpected(word, {name});
     }
-    const size_t equals = word.find('=');
-    const Option* option = FindOption(own, global, word.substr(0, equals));
-    const bool takes_value =
-        !value && option != nullptr && word[0] == '-' && !option->metavar.empty();
-    if (takes_value && equals == 2) {
-      return UsageError("the '=' of " + Quoted(word) + " would be a part of the value; write " +
-                        word.substr(0, 2) + " and the value as a word of its own");
+    if (value || word.empty() || word[0] != '-') {
+      value = false;
+      continue;
     }
-    value = takes_value && equals == std::string::npos;
+    if (word.starts_with("--")) {
+      const Option* option = FindOption(own, global, word);
+      value = option != nullptr && !option->metavar.empty();
+      continue;
+    }
+    const size_t begin = ValueInShort(word, own, global);
+    if (begin < word.size() && word[begin] == '=') {
+      return UsageError("the '=' of " + Quoted(word) + " would be a part of the value; write " +
+                        word.substr(0, begin) + " and the value as a word of its own");
+    }
+    value = begin == word.size();
   }
   return OkStatus();
 }

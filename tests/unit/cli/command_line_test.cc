@@ -151,6 +151,8 @@ TEST(CommandLineTest, MistakesAreNamedWithTheCureAndExitWith2) {
       {{"enqueue", "-key", "o:1"}, "unknown option '-key'; did you mean '--key'?"},
       {{"enqueue", "-k=o:1", "x"}, "the '=' of '-k=o:1' would be a part of the value; write -k "},
       {{"enqueue", "-k=", "x"}, "the '=' of '-k='"},
+      {{"enqueue", "-qk=o:1", "x"},
+       "the '=' of '-qk=o:1' would be a part of the value; write -qk "},
       {{"-s=unix:/x", "list"}, "the '=' of '-s=unix:/x'"},
       {{"list", "-queue=q"}, "unknown option '-queue'; did you mean '--queue'?"},
       {{"work", "--parallel", "4", "--exec", "cat"}, "did you mean '--concurrency'?"},
