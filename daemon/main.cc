@@ -80,7 +80,10 @@ int Main(int argc, const char* const* argv) {
     });
   };
   const CommandLine line = read_config();
-  if (line.action != CommandLine::Action::kRun && line.action != CommandLine::Action::kPrint) {
+  // Not with --verify and --recover: delayctl runs them, and with -o json or -q its stderr has no
+  // words.
+  if (line.action == CommandLine::Action::kCheckConfig ||
+      line.action == CommandLine::Action::kRefuse) {
     for (const std::string& warning : MisspeltVariables(::environ)) {
       std::fprintf(stderr, "delayd: %s\n", warning.c_str());
     }

@@ -196,6 +196,19 @@ TEST(StartTest, AMisspeltVariableIsWarnedOf) {
   EXPECT_THAT(daemon.log(), warning);
 }
 
+// delayctl runs delayd for it, and with -o json there are no words on stderr.
+TEST(StartTest, AMisspeltVariableIsNoWordBesideTheJsonOfVerify) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.Stop();
+  ProcessOptions verify =
+      daemon.CtlOptions({"verify", "--data-dir", daemon.data_dir(), "-o", "json"});
+  verify.env["DELAYD_LOG_LEVL"] = "debug";
+  const ProcessResult verified = RunProcess(verify);
+  EXPECT_EQ(verified.exit_code, 0);
+  EXPECT_EQ(verified.err, "");
+}
+
 // Its number would go to the first file that is opened, which is the lock of the data directory.
 TEST(StartTest, AClosedStderrIsNobodyElsesNumber) {
   Daemon daemon;
