@@ -118,7 +118,11 @@ TEST_F(SideBySideTest, WrongCommands) {
   steps.push_back({std::string(226 - 2, 'x') + "\r\n"});
   steps.push_back({std::string(5000, 'x') + "\r\n"});
   steps.push_back({"list-tube-used\r\n"});
-  steps.push_back({.send = "kick -1\r\n", .ours = "BAD_FORMAT\r\n", .why = "`kick -1`"});
+  for (const char* number : {"-1", "+1", "\t1", "4294967296"}) {
+    steps.push_back({.send = "kick " + std::string(number) + "\r\n",
+                     .ours = "BAD_FORMAT\r\n",
+                     .why = "`kick -1`"});
+  }
   steps.push_back({.send = "put 0 0 1 3\r\nabcXY"});
   steps.push_back({.send = "put 0 0 1 3\r\nabc\r\n",
                    .ours = "INSERTED 2\r\n",
@@ -164,6 +168,26 @@ TEST_F(SideBySideTest, AmongEqualsTheOneDueFirstIsFirst) {
       {.send = "reserve\r\n",
        .ours = "RESERVED 2 1\r\nb\r\n",
        .why = "Among jobs of equal priority"},
+  });
+}
+
+TEST_F(SideBySideTest, PutsSentTogetherAreReadyTogether) {
+  Compare({
+      {"list-tube-used\r\nreserve\r\n", 1, 1},
+      {"put 5 0 60 1\r\na\r\nput 1 0 60 1\r\nb\r\n", 2},
+      {.send = "",
+       .client = 1,
+       .ours = "RESERVED 2 1\r\nb\r\n",
+       .why = "those of puts that are sent together"},
+  });
+}
+
+TEST_F(SideBySideTest, ALineWithALoneCrIsRefusedOnItsOwn) {
+  Compare({
+      {.send = "use a\rb\r\nuse c\r\n" + std::string(300, 'x') + "\r\nlist-tube-used\r\n",
+       .replies = 2,
+       .ours = "BAD_FORMAT\r\nUSING c\r\n",
+       .why = "a CR without an LF"},
   });
 }
 
