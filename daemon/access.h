@@ -90,7 +90,8 @@ class Access {
   // The tokens that the file holds now; none if no file is configured. Any thread may call it.
   StatusOr<Tokens> ReadTokens() const;
 
-  // A client whose token is not in `tokens` is rejected from its next request on.
+  // A client whose token is not in `tokens` is rejected from its next request on; of those that
+  // wait, see Session::RefuseForbidden.
   void SetTokens(Tokens tokens) { tokens_ = std::move(tokens); }
 
   // From the kernel's credentials. A peer unknown to the kernel is at most kEnqueue.

@@ -94,6 +94,26 @@ void Server::Loop::GiveUpLeases(Connection* connection, const Now& now) {
   }
 }
 
+// Lease requests that wait for up to an hour must not be given a job after a reload that took their
+// token away: its ack would be refused.
+void Server::Loop::RefuseForbidden(const Now& now) {
+  for (const auto& [key, connection] : connections_) {
+    if (connection->leases == 0) {
+      continue;
+    }
+    for (const uint64_t tag : connection->session().RefuseForbidden()) {
+      const auto at = std::ranges::find(
+          connection->pending, tag, [this](engine::RequestId id) { return pending_.at(id).tag; });
+      DELAYD_CHECK(at != connection->pending.end());
+      engine_->Execute(next_request_++, engine::Abandon{*at}, now);
+      pending_.erase(*at);
+      connection->pending.erase(at);
+      --connection->leases;
+      Touch(connection);
+    }
+  }
+}
+
 void Server::Loop::QueueGiveBack(const std::vector<LeaseToken>& tokens) {
   given_back_.insert(given_back_.end(), tokens.begin(), tokens.end());
   turn_again_ = turn_again_ || !tokens.empty();  // to lease the jobs to clients that wait

@@ -149,6 +149,7 @@ class Server::Loop {
   void Greet();
   static void LookForHangup(Connection* connection);
   void GiveUpLeases(Connection* connection, const Now& now);
+  void RefuseForbidden(const Now& now);
   void QueueGiveBack(const std::vector<LeaseToken>& tokens);
   void GiveUpUntold(Connection* connection, const Now& now);
   void EndWaits(const Connection& connection, const Now& now);

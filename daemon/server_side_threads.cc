@@ -57,6 +57,7 @@ void Server::Loop::TendReload(const Now& now) {
     if (std::optional<engine::Configure> settings = apply()) {
       engine_->Execute(next_request_++, *std::move(settings), now);  // nobody waits for the reply
     }
+    RefuseForbidden(now);
   }
   if (reload_wanted_ && !reload_running_) {
     reload_wanted_ = false;

@@ -65,6 +65,10 @@ class Session {
   // Answers an admin command; never called on a session whose protocol has none.
   virtual void AnswerAdmin(uint64_t /*tag*/, const AdminAnswer& /*answer*/) { DELAYD_CHECK(false); }
 
+  // What the client may do has changed. Refuses the lease requests that wait and that it may make
+  // no longer, and returns their tags; they get no other answer.
+  virtual std::vector<uint64_t> RefuseForbidden() { return {}; }
+
   // No more requests are taken; those under way are answered. Idempotent.
   virtual void Stop() = 0;
 

@@ -144,6 +144,12 @@ void TlsSession::AnswerAdmin(uint64_t tag, const AdminAnswer& answer) {
 }
 
 void TlsSession::Stop() {
+std::vector<uint64_t> TlsSession::RefuseForbidden() {
+  std::vector<uint64_t> refused = inner_->RefuseForbidden();
+  Pump();
+  return refused;
+}
+
   if (is_cut()) {
     Fail("the daemon is being stopped");
     return;

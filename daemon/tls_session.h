@@ -96,6 +96,7 @@ class TlsSession final : public Session {
 
   void Answer(uint64_t tag, const engine::Reply& reply) override;
   void AnswerAdmin(uint64_t tag, const AdminAnswer& answer) override;
+  std::vector<uint64_t> RefuseForbidden() override;
   void Stop() override;
   void InputEnded() override;
 

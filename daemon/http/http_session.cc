@@ -36,13 +36,19 @@ void HttpSession::Receive(std::string_view bytes) {
 
 void HttpSession::Judge(const Request& head) {
   FoundRoute route = Router::Find(head);
-  judged_ = {.admitted = router_.Admit(peer_, head, route), .route = std::move(route)};
-  const auto* const caller = std::get_if<Caller>(&judged_->admitted);
+  judged_ = {.admitted = Admit(head, route), .route = std::move(route)};
+}
+
+std::variant<Caller, Response> HttpSession::Admit(const Request& head,
+                                                  const FoundRoute& route) const {
+  std::variant<Caller, Response> admitted = router_.Admit(peer_, head, route);
+  const auto* const caller = std::get_if<Caller>(&admitted);
   if (caller == nullptr) {
     router_.NoteTurnedAway(peer_, "token_needed");
-  } else if (!Router::HasRole(judged_->route, caller->role)) {
+  } else if (!Router::HasRole(route, caller->role)) {
     router_.NoteTurnedAway(peer_, "role_needed");
   }
+  return admitted;
 }
 
 // Before the body is read: a request that is not allowed is not worth the memory.
@@ -122,7 +128,10 @@ std::optional<SessionRequest> HttpSession::Begin(const Now& now) {
     slot.large = HasLargeAnswer(order->command);
     large_ += slot.large ? 1U : 0U;
     slot.waits = Waits(order->command);
-    waiting_ += slot.waits ? 1U : 0U;
+    if (slot.waits) {
+      ++waiting_;
+      slot.authorization = std::move(request.authorization);
+    }
     return SessionRequest{tag, std::move(order->command)};
   }
   if (auto* order = std::get_if<AdminOrder>(&routed)) {
@@ -160,6 +169,30 @@ void HttpSession::AnswerSlot(Slot* slot, const Response& response) {
   waiting_ -= slot->waits ? 1U : 0U;
   Fill(slot, response);
   Flush();
+}
+
+std::vector<uint64_t> HttpSession::RefuseForbidden() {
+  std::vector<std::pair<uint64_t, Response>> refusals;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    const Slot& slot = slots_[i];
+    if (!slot.waits || slot.answered) {
+      continue;
+    }
+    const FoundRoute route{.number = slot.route};
+    const auto admitted = Admit({.authorization = slot.authorization}, route);
+    if (const auto* refusal = std::get_if<Response>(&admitted)) {
+      refusals.emplace_back(first_tag_ + i, *refusal);
+    } else if (std::optional<Response> refused =
+                   Router::RefuseHead(route, std::get<Caller>(admitted).role)) {
+      refusals.emplace_back(first_tag_ + i, *std::move(refused));
+    }
+  }
+  std::vector<uint64_t> tags;
+  for (const auto& [tag, response] : refusals) {  // answers that go out leave slots_
+    AnswerSlot(SlotOf(tag), response);
+    tags.push_back(tag);
+  }
+  return tags;
 }
 
 void HttpSession::Stop() {

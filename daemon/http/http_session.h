@@ -63,6 +63,7 @@ class HttpSession final : public Session {
 
   void Answer(uint64_t tag, const engine::Reply& reply) override;
   void AnswerAdmin(uint64_t tag, const AdminAnswer& answer) override;
+  std::vector<uint64_t> RefuseForbidden() override;
   void Stop() override;
   void InputEnded() override;
   void Refuse(const Status& why) override;
@@ -91,6 +92,7 @@ class HttpSession final : public Session {
     bool answered = false;
     bool large = false;
     bool waits = false;
+    std::string authorization;       // while it waits: the token may be taken away
     std::string text;                // once answered
     std::vector<LeaseToken> leases;  // in `text`, while it waits for an answer before it
   };
@@ -116,6 +118,7 @@ class HttpSession final : public Session {
   bool HasRequest(bool reads_only);
   std::optional<SessionRequest> Begin(const Now& now);
   void Judge(const Request& head);
+  std::variant<Caller, Response> Admit(const Request& head, const FoundRoute& route) const;
   std::optional<Response> RefuseHead(const Request& head);
   Slot* SlotOf(uint64_t tag);
   void AnswerSlot(Slot* slot, const Response& response);

@@ -16,12 +16,18 @@ using ::testing::Not;
 
 const std::string kReadToken = "r0123456789abcdef0123456789abcdef";
 const std::string kAdminToken = "a0123456789abcdef0123456789abcdef";
+const std::string kOtherToken = "o0123456789abcdef0123456789abcdef";
+const std::string kRenewedToken = "p0123456789abcdef0123456789abcdef";
 
 class TokenTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    daemon_.Write("tokens", "read " + kReadToken + "\nadmin " + kAdminToken + "\n");
+    daemon_.Write("tokens",
+                  "read " + kReadToken + "\nadmin " + kAdminToken + "\nenqueue " + kOtherToken +
+                      "\nenqueue " + kRenewedToken + "\n");
     daemon_.Write("read.token", kReadToken + "\n");
+    daemon_.Write("other.token", kOtherToken + "\n");
+    daemon_.Write("renewed.token", kRenewedToken + "\n");
     daemon_.Write("admin.token", kAdminToken + "\n");
     const std::string config =
         daemon_.Write("config.yaml", "access: { token_file: " + daemon_.Path("tokens") + " }\n");
@@ -35,6 +41,19 @@ class TokenTest : public ::testing::Test {
     }
     return daemon_.Ctl(args);
   }
+
+  // A delayctl that waits for a job.
+  ProcessOptions Waiting(const std::string& token) {
+    return daemon_.CtlOptions({"--token-file",
+                               daemon_.Path(token),
+                               "--server",
+                               daemon_.TcpAddress(),
+                               "lease",
+                               "--wait",
+                               "1h"});
+  }
+
+  std::string Stats() { return daemon_.CtlOk({"stats", "-o", "json"}); }
 
   Daemon daemon_;
 };
@@ -74,6 +93,27 @@ TEST_F(TokenTest, AReloadTakesATokenAway) {
 }
 
 TEST_F(TokenTest, NoTokenIsEverInTheLogOrAnAnswer) {
+TEST_F(TokenTest, AReloadRefusesALeaseRequestThatWaitsWithATokenItTakesAway) {
+  Process removed(Waiting("admin.token"));
+  Process lowered(Waiting("other.token"));
+  Process renewed(Waiting("renewed.token"));
+  const std::string next = "n0123456789abcdef0123456789abcdef";
+  ASSERT_TRUE(WaitUntil([this] { return Member(Stats(), "waiting") == "3"; }));
+  daemon_.Write("tokens", "read " + kOtherToken + "\nenqueue " + next + "\n");
+  daemon_.Write("renewed.token", next + "\n");
+  daemon_.Signal(SIGHUP);
+  const ProcessResult refused = removed.Wait();
+  EXPECT_EQ(refused.exit_code, 7) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("this token is not known here"));
+  const ProcessResult too_low = lowered.Wait();
+  EXPECT_EQ(too_low.exit_code, 7) << too_low.err;
+  EXPECT_THAT(too_low.err, HasSubstr("role enqueue"));
+  daemon_.CtlOk({"enqueue", "x"});
+  const ProcessResult served = renewed.Wait();
+  EXPECT_EQ(served.exit_code, 0) << "with the token that its file has now: " << served.err;
+  EXPECT_EQ(Member(Stats(), "handed_out"), "1");
+}
+
   daemon_.Write("wrong.token", "w0123456789abcdef0123456789abcdef");
   const ProcessResult refused = Ctl("wrong.token", {"stats"});
   EXPECT_EQ(refused.exit_code, 7);

@@ -446,6 +446,40 @@ TEST(HttpSessionAccessTest, WhoMayAskNothingIsRefusedBeforeItsBody) {
   EXPECT_EQ(known.phase(), Session::Phase::kBody);
 }
 
+TEST(HttpSessionAccessTest, ALeaseThatWaitsIsRefusedOnceItsTokenIsTakenAway) {
+  const delayd::test::TempDir dir;
+  std::ofstream(dir.Sub("tokens")) << "enqueue gone456789abcdef\nenqueue kept456789abcdef\n";
+  ASSERT_EQ(::chmod(dir.Sub("tokens").c_str(), 0600), 0);
+  StatusOr<Access> access = Access::Create({.token_file = dir.Sub("tokens")});
+  ASSERT_TRUE(access.ok()) << access.status().message();
+  TurnedAway turned_away;
+  const Router router{RouterOptions{
+      .service = &test::kPlainReport, .turned_away = &turned_away, .access = &*access}};
+  const ReaderOptions options;
+  HttpSession session(options, router);
+  const auto ask = [&session](const std::string& token, const std::string& body) {
+    session.Receive(
+        "POST /v1/queues/q/lease HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
+        "Authorization: Bearer " +
+        token + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    return session.Next(kNow)->tag;
+  };
+  ask("kept456789abcdef", R"({"wait":"1h"})");
+  const uint64_t gone = ask("gone456789abcdef", R"({"wait":"1h"})");
+  ask("gone456789abcdef", R"({"wait":"0s"})");
+  EXPECT_TRUE(session.RefuseForbidden().empty());
+  access->SetTokens({{.text = "kept456789abcdef", .caller = {.role = Role::kEnqueue}}});
+  EXPECT_EQ(session.RefuseForbidden(), std::vector<uint64_t>{gone});
+  EXPECT_EQ(turned_away.untold, 1U);
+  EXPECT_TRUE(session.RefuseForbidden().empty()) << "once";
+  EXPECT_EQ(session.output(), "") << "an answer comes before it";
+  access->SetTokens({{.text = "kept456789abcdef", .caller = {.role = Role::kRead}}});
+  EXPECT_EQ(session.RefuseForbidden(), std::vector<uint64_t>{0});
+  const std::string output(session.output());
+  EXPECT_THAT(output, StartsWith("HTTP/1.1 403 Forbidden\r\n"));
+  EXPECT_THAT(output, HasSubstr("HTTP/1.1 401 Unauthorized\r\n"));
+}
+
 TEST(HttpSessionAccessTest, OnlyWhoLacksATokenOrARoleCountsAsTurnedAway) {
   const delayd::test::TempDir dir;
   std::ofstream(dir.Sub("tokens")) << "enqueue 0123456789abcdef0123456789abcdef\n";
