@@ -66,10 +66,14 @@ FilesRead ReadFiles(const ReadConfig& read_config,
   for (const std::string_view key : KeysForRestart(running, files.line.config)) {
     files.waiting += (files.waiting.empty() ? "" : " ") + std::string(key);
   }
+  const auto place_of = [&files](std::string_view key) { return files.line.config.PlaceOf(key); };
   if (running.tls.on()) {
-    files.certificate = tls.Read();
+    files.certificate = tls.Read(place_of);
   }
   files.tokens = access.ReadTokens();
+  if (!files.tokens.ok()) {
+    files.tokens = files.tokens.status().WithContext(place_of("access.token_file"));
+  }
   return files;
 }
 

@@ -21,18 +21,19 @@ constexpr int kPartThatIsEnd = 5;
 }  // namespace
 
 Status TlsDoor::Load(const PlaceOf& place_of) {
+  DELAYD_ASSIGN_OR_RETURN(protocol::TlsContext::Ptr context, Read(place_of));
+  Show(std::move(context));
+  return OkStatus();
+}
+
+StatusOr<protocol::TlsContext::Ptr> TlsDoor::Read(const PlaceOf& place_of) const {
   bool is_key = false;
   StatusOr<protocol::TlsContext::Ptr> context =
       protocol::TlsContext::ForServer(certificate_file_, key_file_, &is_key);
   if (!context.ok()) {
     return context.status().WithContext(place_of(is_key ? "tls.key" : "tls.certificate"));
   }
-  Show(*std::move(context));
-  return OkStatus();
-}
-
-StatusOr<protocol::TlsContext::Ptr> TlsDoor::Read() const {
-  return protocol::TlsContext::ForServer(certificate_file_, key_file_);
+  return context;
 }
 
 void TlsDoor::Show(protocol::TlsContext::Ptr context) {
@@ -143,13 +144,13 @@ void TlsSession::AnswerAdmin(uint64_t tag, const AdminAnswer& answer) {
   Pump();
 }
 
-void TlsSession::Stop() {
 std::vector<uint64_t> TlsSession::RefuseForbidden() {
   std::vector<uint64_t> refused = inner_->RefuseForbidden();
   Pump();
   return refused;
 }
 
+void TlsSession::Stop() {
   if (is_cut()) {
     Fail("the daemon is being stopped");
     return;

@@ -44,7 +44,7 @@ class TlsDoor {
   Status Load(const PlaceOf& place_of = [](std::string_view key) { return std::string(key); });
   // The same in two steps: Read may wait for the disk and may be called on any thread; Show uses
   // the result from then on.
-  StatusOr<protocol::TlsContext::Ptr> Read() const;
+  StatusOr<protocol::TlsContext::Ptr> Read(const PlaceOf& place_of) const;
   void Show(protocol::TlsContext::Ptr context);
   // OK, or that the current certificate has expired ("certificate_expired"), expires soon
   // ("certificate_ends_soon") or is not valid yet ("certificate_not_yet_valid"), with what to do.

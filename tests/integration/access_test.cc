@@ -89,10 +89,10 @@ TEST_F(TokenTest, AReloadTakesATokenAway) {
   daemon_.Write("tokens", "nonsense\n");
   daemon_.Signal(SIGHUP);
   daemon_.WaitForLog("the tokens were not reloaded");
+  EXPECT_THAT(daemon_.log(), HasSubstr("config.yaml:1:23: access.token_file: "));
   EXPECT_EQ(Ctl("admin.token", {"stats"}).exit_code, 0);
 }
 
-TEST_F(TokenTest, NoTokenIsEverInTheLogOrAnAnswer) {
 TEST_F(TokenTest, AReloadRefusesALeaseRequestThatWaitsWithATokenItTakesAway) {
   Process removed(Waiting("admin.token"));
   Process lowered(Waiting("other.token"));
@@ -114,6 +114,7 @@ TEST_F(TokenTest, AReloadRefusesALeaseRequestThatWaitsWithATokenItTakesAway) {
   EXPECT_EQ(Member(Stats(), "handed_out"), "1");
 }
 
+TEST_F(TokenTest, NoTokenIsEverInTheLogOrAnAnswer) {
   daemon_.Write("wrong.token", "w0123456789abcdef0123456789abcdef");
   const ProcessResult refused = Ctl("wrong.token", {"stats"});
   EXPECT_EQ(refused.exit_code, 7);

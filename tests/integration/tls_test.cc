@@ -178,6 +178,7 @@ TEST_F(TlsDaemonTest, AReloadShowsTheRenewedCertificateAndABrokenOneChangesNothi
   daemon_.Write("server.crt", "no certificate\n");
   daemon_.Signal(SIGHUP);
   daemon_.WaitForLog("the certificate was not reloaded");
+  EXPECT_THAT(daemon_.log(), HasSubstr("config.yaml:1:21: tls.certificate: "));
   EXPECT_EQ(Ctl(Address("localhost"), trusted, {"ping"}).exit_code, 0);
 }
 
