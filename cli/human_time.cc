@@ -67,6 +67,12 @@ std::string PausedQueue(std::string_view queue, uint64_t ready, std::optional<Mi
          Jobs(ready) + " ready; resume it with: delayctl resume " + ShellWord(queue);
 }
 
+std::string DamagedQueue(std::string_view queue, uint64_t damaged) {
+  return "damaged records keep " + Jobs(damaged) + " of queue " + std::string(queue) +
+         " from being handed out; run 'delayctl verify', which names such jobs, and restore a "
+         "backup";
+}
+
 std::string FirstOf(const std::set<std::string>& names) {
   constexpr size_t kMost = 10;
   std::string text;

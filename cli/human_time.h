@@ -25,6 +25,8 @@ std::string Jobs(uint64_t count);
 std::string_view WasOrWere(uint64_t count);
 // Why a paused queue hands out nothing, and the cure. `left`: of a timed pause.
 std::string PausedQueue(std::string_view queue, uint64_t ready, std::optional<Millis> left);
+// Why the damaged jobs of a queue are not handed out, and the cure.
+std::string DamagedQueue(std::string_view queue, uint64_t damaged);
 // "mail, orders and 5 more".
 std::string FirstOf(const std::set<std::string>& names);
 

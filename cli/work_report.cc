@@ -90,11 +90,7 @@ void WorkReport::TellPaused(const protocol::QueueCounts& queue) {
 
 void WorkReport::TellDamaged(const protocol::QueueCounts& queue) {
   if (TakesLine(STDERR_FILENO) && !told_damaged_.exchange(true)) {
-    console_->Warn(DataLoss("damaged records keep " + Jobs(queue.damaged) + " of queue " +
-                                queue.name +
-                                " from being handed out; run 'delayctl verify', which names such "
-                                "jobs, and restore a backup",
-                            "damaged"));
+    console_->Warn(DataLoss(DamagedQueue(queue.name, queue.damaged), "damaged"));
   }
 }
 

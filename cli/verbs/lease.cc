@@ -76,6 +76,9 @@ class LeaseVerb final : public Verb {
     if (counts->paused) {
       return PausedQueue(queue, counts->ready, counts->pause_left);
     }
+    if (counts->ready <= counts->damaged) {
+      return DamagedQueue(queue, counts->damaged);
+    }
     const std::string ready = Jobs(counts->ready) + " ready";
     if (counts->concurrency > 0 && counts->leased >= counts->concurrency) {
       return "queue " + queue + " has " + ready + ", and as many leased as its cap allows (" +
