@@ -128,14 +128,17 @@ void AddJobs(const engine::EngineFigures& engine, Page* page) {
       "delayd_lease_requests_waiting", "Lease requests that wait for a job.", totals.waiting);
 }
 
-void AddUsers(const engine::EngineFigures& engine, Page* page) {
-  page->Open("delayd_user_jobs",
-             "Jobs stored that count against a user's quota, by user.",
-             MetricType::Gauge);
-  for (const auto& [user, jobs] : engine.users) {
-    page->AddGauge({{"user", user}}, static_cast<double>(jobs));
+void AddUsers(const ServiceFigures& figures, Page* page) {
+  const engine::EngineFigures& engine = figures.engine;
+  if (figures.counts_users) {
+    page->Open("delayd_user_jobs",
+               "Jobs stored that count against a user's quota, by user.",
+               MetricType::Gauge);
+    for (const auto& [user, jobs] : engine.users) {
+      page->AddGauge({{"user", user}}, static_cast<double>(jobs));
+    }
+    page->AddGauge({{"user", "other"}}, static_cast<double>(engine.other_users));
   }
-  page->AddGauge({{"user", "other"}}, static_cast<double>(engine.other_users));
   page->Counter("delayd_quota_refusals_total",
                 "Enqueues refused because a queue or a user had as many jobs as it may have.",
                 engine.totals.quota_refusals);
@@ -165,9 +168,10 @@ void AddEvents(const engine::StatsView& totals, Page* page) {
       "delayd_jobs_damaged_total", "Jobs whose stored record could not be read.", totals.damaged);
 }
 
-void AddEngine(const engine::EngineFigures& engine, Page* page) {
+void AddEngine(const ServiceFigures& figures, Page* page) {
+  const engine::EngineFigures& engine = figures.engine;
   AddJobs(engine, page);
-  AddUsers(engine, page);
+  AddUsers(figures, page);
   AddEvents(engine.totals, page);
   page->AddHistogram("delayd_job_lateness_seconds",
                      "From a job's due time until it was handed to a worker.",
@@ -383,7 +387,7 @@ std::string MetricsText(const ServiceFigures& figures) {
   page.Counter("delayd_clock_suspicions_total",
                "How often the wall clock became suspect.",
                figures.clock_suspicions);
-  AddEngine(figures.engine, &page);
+  AddEngine(figures, &page);
   AddServer(figures, &page);
   if (figures.requests != nullptr) {
     AddRequests(*figures.requests, &page);

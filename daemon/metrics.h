@@ -39,6 +39,7 @@ struct ServiceFigures {
   std::optional<uint64_t> disk_free;        // where the store is
   std::optional<uint64_t> disk_free_files;  // where their number is fixed
   uint64_t disk_reserve = 0;
+  bool counts_users = false;  // the jobs of each user
   uint64_t connections_max = 0;
   bool draining = false;
   bool ready = true;

@@ -82,6 +82,7 @@ http::Response Monitor::Metrics(const Now& now) const {
       .disk_free = AskDisk(options_.disk.free_bytes),
       .disk_free_files = AskDisk(options_.disk.free_files),
       .disk_reserve = options_.disk.reserve,
+      .counts_users = options_.counts_users,
       .connections_max = options_.connections_max,
       .draining = engine_->draining(),
       .ready = std::all_of(

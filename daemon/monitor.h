@@ -32,6 +32,7 @@ struct MonitorOptions {
   std::string version;
   uint32_t queues_by_name = 200;  // queues with series of their own; the others are summed up
   uint32_t connections_max = 0;
+  bool counts_users = false;  // limits.jobs_per_user is set
   Millis commit_stuck = kCommitStuck;
   DiskReserveOptions disk;
 };

@@ -212,6 +212,7 @@ int Service::Serve() {
       {.version = std::string(Version()),
        .queues_by_name = config_.metrics.queues,
        .connections_max = connections_max,
+       .counts_users = config_.limits.jobs_per_user != 0,
        .commit_stuck = config_.health.commit_stuck,
        .disk = DiskOf(config_)},
       engine_.get(),

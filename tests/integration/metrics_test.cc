@@ -12,6 +12,7 @@ namespace delayd::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string Get(const Daemon& daemon, const std::string& target) {
   const protocol::HttpResponse answer = HttpCall(daemon, "GET", target);
@@ -49,6 +50,7 @@ TEST(MetricsTest, CountWhatHasHappened) {
   EXPECT_THAT(page, HasSubstr("delayd_ready 1\n"));
   EXPECT_THAT(page, HasSubstr("delayd_disk_reserve_bytes "));
   EXPECT_THAT(page, HasSubstr("delayd_disk_free_bytes "));
+  EXPECT_THAT(page, Not(HasSubstr("delayd_user_jobs"))) << "limits.jobs_per_user is off";
   // Figures that come from elsewhere: RocksDB measured an fsync, /proc was read.
   const std::regex fsyncs("delayd_fsync_duration_seconds_count ([0-9]+)");  // one may take no time
   std::smatch match;
@@ -102,9 +104,12 @@ TEST(MetricsTest, DashboardAndAlertsQueryNothingThatIsNotThere) {
 
 TEST(MetricsTest, EachIsExplainedInTheOperationsManual) {
   Daemon daemon;
-  ASSERT_TRUE(daemon.Start());
+  const std::string config = daemon.Write("config.yaml", "limits: { jobs_per_user: 9 }\n");
+  ASSERT_TRUE(daemon.Start({"--config", config}));
   const std::string manual = ReadFile(DELAYD_SOURCE_DIR "/docs/operations/metrics.md");
-  for (const std::string& name : MetricNames(Get(daemon, "/metrics"))) {
+  const std::set<std::string> names = MetricNames(Get(daemon, "/metrics"));
+  EXPECT_TRUE(names.contains("delayd_user_jobs"));
+  for (const std::string& name : names) {
     EXPECT_THAT(manual, HasSubstr("`" + name + "`"));
   }
 }

@@ -91,6 +91,8 @@ TEST(MetricsTest, UsersThatAreNotNamedAreSummedUp) {
   ServiceFigures figures;
   figures.engine.users = {{"uid:1000", 7}};
   figures.engine.other_users = 3;
+  EXPECT_THAT(MetricsText(figures), Not(HasSubstr("delayd_user_jobs")));
+  figures.counts_users = true;
   const std::string text = MetricsText(figures);
   EXPECT_THAT(text, HasSubstr("delayd_user_jobs{user=\"uid:1000\"} 7\n"));
   EXPECT_THAT(text, HasSubstr("delayd_user_jobs{user=\"other\"} 3\n"));
