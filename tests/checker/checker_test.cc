@@ -358,6 +358,27 @@ TEST(CheckerTest, I13MoreHandOutsThanAttemptsAreFound) {
             Only("I13"));
 }
 
+// The third has an attempt that is allowed, and overlaps the second.
+TEST(CheckerTest, I13OnlyAKillBetweenTwoHandOutsExplainsOneMore) {
+  const std::string killed = R"(,"phase":"ok","op":"kill"})";
+  const std::string second_and_third =
+      R"({"t":1790,"proc":2,"n":3,"phase":"invoke","op":"lease"})" + LeaseAt(1800, "1-1-2", 2) +
+      R"({"t":2400,"proc":2,"n":3,"phase":"ok","jobs":[{"id":1,"payload":"a","token":"1-1-3","attempt":2,"lease":500}]})";
+  const std::string dead =
+      R"({"t":9000,"phase":"ok","op":"final","jobs":[{"id":1,"payload":"a","state":"dead"}]})";
+  EXPECT_EQ(Broken(R"({"t":50)" + killed + kEnqueued + kLeased + second_and_third + dead),
+            Only("I13"));
+  EXPECT_EQ(Broken(kEnqueued + kLeased + second_and_third + R"({"t":2500)" + killed + dead),
+            Only("I13"));
+  EXPECT_THAT(Broken(kEnqueued + kLeased + R"({"t":1750)" + killed + LeaseAt(1800, "1-2-1", 1) +
+                     LeaseAt(2400, "1-2-2", 2) + dead),
+              IsEmpty());
+  // One that told no attempt may have used none.
+  EXPECT_THAT(Broken(kEnqueued + kLeased + R"({"t":1750)" + killed + LeaseAt(1800, "1-2-1", 0) +
+                     LeaseAt(2400, "1-2-2", 1) + LeaseAt(3000, "1-2-3", 2) + dead),
+              IsEmpty());
+}
+
 TEST(CheckerTest, I13ABuriedJobThatComesAgainOrVanishesIsFound) {
   const std::string buried = R"(
 {"t":1300,"proc":2,"n":2,"phase":"invoke","op":"bury","jobs":[{"id":1,"token":"1-1-1"}]}

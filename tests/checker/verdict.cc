@@ -62,8 +62,7 @@ void Watcher::CheckJobsAtEnd() {
            0,
            Name(id) + (job.bury.done ? " was buried and is not among the dead" : " is lost"));
     }
-    if (job.max_attempts != 0 &&
-        job.deliveries_counted > job.max_attempts + job.kicks + verdict_.kills) {
+    if (job.max_attempts != 0 && job.deliveries_counted > job.max_attempts + job.kicks) {
       Fail("I13", 0, Name(id) + " was handed out more often than it has attempts");
     }
     if (job.attempt_max > job.deliveries + unknown_leases_) {

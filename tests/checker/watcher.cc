@@ -347,9 +347,19 @@ void Watcher::Delivered(const Request& request, const Event& answer, const JobEn
              "th time; it has " + std::to_string(job.max_attempts) + " attempts");
   }
   ++job.deliveries;
-  job.deliveries_counted += now.attempt == 0 ? 0U : 1U;
+  CountTold(&job, now);
   job.attempt_max = std::max(job.attempt_max, entry.attempt);
   KeepLast(&job, std::move(now));
+}
+
+void Watcher::CountTold(WatchedJob* job, const Delivery& now) const {
+  if (now.attempt == 0) {
+    return;
+  }
+  const bool may_repeat = job->told && KilledBetween(std::min(job->told->first, now.invoked),
+                                                     std::max(job->told->second, now.answered));
+  job->deliveries_counted += may_repeat ? 0U : 1U;
+  job->told = {now.invoked, now.answered};
 }
 
 // Of two that overlap the attempts tell which came later, unless a kill or a kick may have come in

@@ -79,7 +79,10 @@ struct WatchedJob {
   std::optional<Moment> kicked;  // the last answer to one
   bool revived = false;          // a kick was answered, and no bury sent since
   uint64_t deliveries = 0;
-  uint64_t deliveries_counted = 0;  // that told their attempt, since the last kick
+  // That told their attempt, since the last kick, without those that may repeat the attempt of the
+  // one before since a kill came in between.
+  uint64_t deliveries_counted = 0;
+  std::optional<std::pair<Moment, Moment>> told;  // sent and answered: the last that told it
   uint32_t attempt_max = 0;
   std::optional<Delivery> last;
   std::string final_state;
@@ -111,6 +114,7 @@ class Watcher {
   void Enqueued(Request* request, const Event& answer);
   void CheckKey(const JobEntry& spec, uint64_t id, const Event& invoke, const Event& answer);
   void Delivered(const Request& request, const Event& answer, const JobEntry& entry);
+  void CountTold(WatchedJob* job, const Delivery& now) const;
   void KeepLast(WatchedJob* job, Delivery now) const;
   void CheckPromise(const WatchedJob& job,
                     const Event& invoke,
