@@ -44,6 +44,7 @@ class DaemonInspection {
     DELAYD_CHECK(client.ok());
     client_ = std::move(client).value();
     const bool ready = notify.WaitForReady(&daemon);
+    const bool hangs = !ready && !daemon.HasEnded();
     if (ready) {
       AskForKeys();
       TakeAll();
@@ -60,6 +61,8 @@ class DaemonInspection {
         });
     if (ended.signal != 0 && !was_ending) {
       finding_.violation = "the daemon died of signal " + std::to_string(ended.signal);
+    } else if (hangs) {
+      finding_.violation = "the daemon is neither ready nor has it ended within a minute";
     } else if (!ready && finding_.named.empty()) {
       finding_.violation = "the daemon refuses to start and says nothing";
     } else if (ready && ended.exit_code == 0) {
