@@ -252,9 +252,11 @@ StatusOr<Body> EngineCore::Do(const ChangeMany& command) {
     }
     return !more;
   };
-  DELAYD_RETURN_IF_ERROR(
-      dead ? ScanDeadBefore(cursor.fixed, *queue, cursor.after, take)
-           : ScanPending(KeysDue(DueRangeOf(command.filter)), queue, cursor.after, take));
+  const DueRange range = KeysDue(DueRangeOf(command.filter));
+  DELAYD_RETURN_IF_ERROR(dead ? ScanDeadBefore(cursor.fixed, *queue, cursor.after, take)
+                         : command.filter.state == JobState::kReady
+                             ? VisitReady(range, queue, cursor.after, take)
+                             : ScanPending(range, queue, cursor.after, take));
   const size_t limit = command.limit == 0 ? limits::kBulkJobsDefault : command.limit;
   ChangedMany done;
   for (size_t i = 0; i < places.size(); ++i) {

@@ -13,11 +13,6 @@ namespace delayd::simulation {
 
 using engine::RequestId;
 
-void Model::SetNow(const Now& now) {
-  now_ = now;
-  key_retention_.See(now);
-}
-
 void Model::Execute(RequestId request, const engine::Command& command, const Now& now) {
   SetNow(now);
   std::visit([this, request](const auto& one) { Do(request, one); }, command);
@@ -550,6 +545,8 @@ void Model::Restart(const engine::EngineOptions& options, uint64_t next_id, cons
   options_ = options;
   now_ = now;
   key_retention_ = engine::KeyRetention(now);
+  clock_note_ = engine::ClockNote(now);
+  clock_note_.Restore(noted_wall);
   hand_ = now.wall;
   waiters_.clear();
   open_peeks_.clear();

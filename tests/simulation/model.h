@@ -29,6 +29,7 @@
 
 #include "base/clock.h"
 #include "base/job.h"
+#include "daemon/engine/clock_note.h"
 #include "daemon/engine/command.h"
 #include "daemon/engine/engine.h"
 #include "daemon/engine/key_retention.h"
@@ -211,6 +212,7 @@ class Model {
   uint64_t open_batch = 1;
   WallTime mark;
   WallTime done_mark;
+  WallTime noted_wall;  // the highest that was believed
   uint64_t epoch = 0;
   void Trimmed(const DoneKey& done);
   void Named(const std::string& queue, QueueId id);
@@ -344,6 +346,7 @@ class Model {
   void Do(engine::RequestId request, const engine::ChangeMany& command);
   void Do(engine::RequestId request, const engine::Forecast& command);
   const char* Validate(const engine::ChangeMany& command) const;
+  bool IsLeft(const Row& row) const;
   std::vector<Row> RowsToLookAt(const engine::ChangeMany& command,
                                 std::optional<WallTime> fixed,
                                 std::pair<WallTime, JobId> after) const;
@@ -360,14 +363,21 @@ class Model {
     Answer(request, Stats(), 0);
   }
 
-  // What it changes is seen in ClockWatch only, which the simulation lets accept by itself.
+  // What else it changes is seen in ClockWatch only, which the simulation lets accept by itself.
   void Do(engine::RequestId request, const engine::AcceptClock&) {
+    clock_note_.Accept(now_);
     Answer(request, Stats(), open_batch);
   }
 
   void Do(engine::RequestId, const engine::Abandon& command);
   void Do(engine::RequestId, const engine::EndWait& command);
-  void SetNow(const Now& now);
+
+  void SetNow(const Now& now) {
+    now_ = now;
+    key_retention_.See(now);
+    clock_note_.See(now);
+  }
+
   Found Locate(const JobRef& ref) const;
   const ModelKey* FindKey(const std::string& queue, const std::string& key) const;
   // A finished job that is kept; none when it was forgotten.
@@ -462,6 +472,7 @@ class Model {
   engine::EngineOptions options_;
   Now now_;
   engine::KeyRetention key_retention_{Now()};
+  engine::ClockNote clock_note_{Now()};
   WallTime hand_;
   engine::WallOffsets wall_offsets_;  // where a page of a change of many jobs begins and ends
   uint64_t offsets_boot_ = 0;

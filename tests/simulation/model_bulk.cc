@@ -151,18 +151,32 @@ const char* Model::Validate(const ChangeMany& command) const {
   return command.due ? ValidateDue(*command.due) : nullptr;
 }
 
+// Of a ready job, which has its row elsewhere once the commit under way is durable.
+bool Model::IsLeft(const Row& row) const {
+  const auto job = jobs_.find(row.id);
+  return job != jobs_.end() && job->second.state == JobState::kReady &&
+         job->second.place != row.place;
+}
+
 std::vector<Model::Row> Model::RowsToLookAt(const ChangeMany& command,
                                             std::optional<WallTime> fixed,
                                             std::pair<WallTime, JobId> after) const {
   const engine::JobFilter& filter = command.filter;
   const bool dead = filter.state == JobState::kDead;
+  const bool ready = filter.state == JobState::kReady;
   const auto [back, forward] = wall_offsets_.Steps(now_);
+  WallTime end = filter.due_before ? *filter.due_before + back : WallTime::max();
+  if (ready) {  // no further than the last key that can be due
+    const WallTime last = std::max({wall_offsets_.LatestKey(now_), mark, clock_note_.highest()});
+    end = std::min(end, last + Millis(1));
+  }
+  end = std::max(end, mark + Millis(1));
   std::vector<Row> rows;
   for (const Row& row : durable_rows) {
     const bool in_range =
         dead ||
-        ((!filter.due_after || row.place >= *filter.due_after - forward) &&
-         (!filter.due_before || row.place < std::max(*filter.due_before + back, mark + Millis(1))));
+        ((!filter.due_after || row.place >= *filter.due_after - forward) && row.place < end) ||
+        (ready && row.place >= end && IsLeft(row));
     // Those that have died since; later than now is before the clock was set back.
     const bool too_late = command.action == ChangeMany::Action::kKick && dead &&
                           row.place > *fixed && row.place <= now_.wall;

@@ -136,6 +136,8 @@ void Oracle::Learn(const storage::Batch::Op& op, const Now& now) {
   } else if (op.table == Table::kMeta && op.key == storage::kDoneLowWaterMarkKey) {
     model_.done_mark =
         WallFromMillis(static_cast<int64_t>(*storage::DecodeNumber(op.key, op.value)));
+  } else if (op.table == Table::kMeta && op.key == storage::kClockKey) {
+    model_.noted_wall = storage::DecodeClockRecord(op.key, op.value)->wall;
   } else if (op.table == Table::kMeta && op.key == storage::kBatchNumberKey) {
     if (*storage::DecodeNumber(op.key, op.value) != model_.open_batch) {
       Fail("a batch carries another number than its place in the order");

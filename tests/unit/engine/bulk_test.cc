@@ -55,6 +55,20 @@ TEST(ChangeManyTest, P4CancelsWhatFitsTheFilterAndNothingElse) {
   EXPECT_TRUE(harness.LeaseNow(10, "a").empty());
 }
 
+TEST(ChangeManyTest, ReadyJobsAreFoundWithoutALookAtAllThatAreNotDue) {
+  for (const std::optional<std::string>& queue : {std::optional<std::string>(), {"a"}}) {
+    EngineHarness harness;
+    EnqueueMany(&harness, "a", limits::kBulkRowsMax, Millis(10'000));
+    for (int i = 0; i < 3; ++i) {
+      harness.EnqueueOk(ForQueue("a", Millis(0)));
+    }
+    const Total total = RunAll(&harness, {.filter = {.queue = queue, .state = JobState::kReady}});
+    EXPECT_EQ(total.changed, 3U);
+    EXPECT_EQ(total.steps, 0U) << "one request";
+    EXPECT_EQ(CountListed(&harness, {.queue = "a"}), limits::kBulkRowsMax);
+  }
+}
+
 TEST(ChangeManyTest, FiltersByStateKeyPrefixAndTrueDueTime) {
   EngineHarness harness;
   EnqueueMany(&harness, "a", 20, Millis(10'000));
