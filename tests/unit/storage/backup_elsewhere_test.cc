@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include <rocksdb/version.h>
+
 #include "storage/gradual_removal.h"
 #include "tests/unit/storage/another_disk.h"
 #include "tests/unit/storage/recovery_fixture.h"
@@ -82,7 +84,9 @@ TEST_F(BackupElsewhereTest, P1WhatTheStoreRemovesMeanwhileGoesAndIsInTheCopy) {
     return true;
   });
   ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_TRUE(opened && asked);
+  disk_->on_log_opened = nullptr;
+  EXPECT_TRUE(asked);
+  EXPECT_TRUE(opened || ROCKSDB_MAJOR > 7) << "newer ones name a log without a look at it";
   EXPECT_EQ(Jobs(*store_).size(), last_);
   store_.reset();  // which ends what goes step by step
   EXPECT_FALSE(IsSecondNameLeft());
