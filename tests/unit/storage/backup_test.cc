@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
+#include <rocksdb/version.h>
 
 #include "storage/keys.h"
 #include "storage/record.h"
@@ -290,6 +291,9 @@ class WatchedLogs final : public rocksdb::FileSystemWrapper {
 // The zeroes ahead of the last record are filled while they are copied, page by page: the copy gets
 // the old zeroes of one page and the new records of the next.
 TEST_F(BackupTest, P1ALogThatIsFilledWhileItIsCopiedLeavesNoHoleInTheBackup) {
+  if (ROCKSDB_MAJOR > 7) {
+    GTEST_SKIP() << "newer ones name a log without a look at it, which is when it is filled here";
+  }
   constexpr size_t kCopyStepBytes = 65536;
   store_.reset();
   bool opened = true;
