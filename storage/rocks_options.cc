@@ -98,6 +98,9 @@ rocksdb::DBOptions MakeDbOptions(const RocksJobStoreOptions& options, rocksdb::E
   // Recycling and compression of the log have bugs in 7.8.3.
   db.recycle_log_file_num = 0;
   db.wal_compression = rocksdb::kNoCompression;
+  // Nobody reads the file with the options. From RocksDB 9 on its default is that a start, and each
+  // change of an option, fails where there is no room for it.
+  db.fail_if_options_file_error = false;
   // Table files end up in backups and must not reveal anything about the machine.
   db.db_host_id = "";
   db.info_log_level = rocksdb::InfoLogLevel::INFO_LEVEL;

@@ -8,12 +8,8 @@
 namespace delayd::storage {
 namespace {
 
-bool IsIoErrorThatSays(const rocksdb::Status& status, std::string_view text) {
-  return status.IsIOError() && status.ToString().find(text) != std::string::npos;
-}
-
 bool IsOverQuota(const rocksdb::Status& status) {
-  return IsIoErrorThatSays(status, "Disk quota exceeded");
+  return status.IsIOError() && status.ToString().find("Disk quota exceeded") != std::string::npos;
 }
 
 }  // namespace
@@ -60,9 +56,7 @@ Status FromRocks(const rocksdb::Status& status, std::string_view what) {
 }
 
 bool IsNoRoom(const rocksdb::Status& status) {
-  // RocksDB 9 puts a failed write of its options into words.
-  return status.IsNoSpace() || IsIoErrorThatSays(status, "No space left on device") ||
-         IsOverQuota(status);
+  return status.IsNoSpace() || IsOverQuota(status);
 }
 
 std::string_view RoomCure(const rocksdb::Status& status) {
