@@ -14,9 +14,9 @@ namespace delayd::cli {
 namespace {
 
 constexpr size_t kTold = 3;
-// How many queues to ask for the age of their oldest due job, one request each. They are the ones
-// with the most due jobs, if none has one of the oldest jobs of all.
-constexpr size_t kAged = 20;
+// How many queues to ask about their jobs, one request each. For the age of the oldest due one they
+// are those with the most due jobs, if none has one of the oldest jobs of all.
+constexpr size_t kAsked = 20;
 constexpr Millis kSecondLook{1000};
 // How long jobs must have waited for a report: by kPollPatience a polling worker has come by, by
 // kFullPatience a worker with a long job is done.
@@ -180,13 +180,13 @@ void OldestFirst(Api* api, const Context& context, std::vector<Suspect>* suspect
 
 // Keeps the suspects whose age is known or may be asked for; returns how many are left out.
 uint64_t LeaveOut(Api* api, const Context& context, std::vector<Suspect>* suspects) {
-  if (suspects->size() <= kAged) {
+  if (suspects->size() <= kAsked) {
     return 0;
   }
   OldestFirst(api, context, suspects);
   const auto first_unknown = std::ranges::find_if(
       *suspects, [](const Suspect& suspect) { return !suspect.oldest.has_value(); });
-  const auto asked = std::min<ptrdiff_t>(kAged, suspects->end() - first_unknown);
+  const auto asked = std::min<ptrdiff_t>(kAsked, suspects->end() - first_unknown);
   const auto left = static_cast<size_t>(first_unknown - suspects->begin() + asked);
   const uint64_t others = suspects->size() - left;
   suspects->resize(left);
@@ -306,7 +306,7 @@ StatusOr<QueueTroubles> FindFailingQueues(Api* api, std::string_view metrics) {
         tries < queue.scheduled) {
       continue;
     }
-    if (troubles.worst.size() == kTold || ++asked > kAged) {
+    if (troubles.worst.size() == kTold || ++asked > kAsked) {
       break;
     }
     DELAYD_ASSIGN_OR_RETURN(const bool all_tried, WereAllTried(api, queue.name));

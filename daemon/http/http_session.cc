@@ -22,6 +22,13 @@ bool HasLargeAnswer(const engine::Command& command) {
          (std::holds_alternative<engine::Lease>(command) && !Waits(command));
 }
 
+std::optional<Response> RefusalOf(const std::variant<Caller, Response>& admitted,
+                                  const FoundRoute& route) {
+  const auto* const refusal = std::get_if<Response>(&admitted);
+  return refusal != nullptr ? std::optional(*refusal)
+                            : Router::RefuseHead(route, std::get<Caller>(admitted).role);
+}
+
 }  // namespace
 
 HttpSession::HttpSession(const ReaderOptions& reader, const Router& router)
@@ -54,10 +61,7 @@ std::variant<Caller, Response> HttpSession::Admit(const Request& head,
 // Before the body is read: a request that is not allowed is not worth the memory.
 std::optional<Response> HttpSession::RefuseHead(const Request& head) {
   Judge(head);
-  if (const auto* refusal = std::get_if<Response>(&judged_->admitted)) {
-    return *refusal;
-  }
-  return Router::RefuseHead(judged_->route, std::get<Caller>(judged_->admitted).role);
+  return RefusalOf(judged_->admitted, judged_->route);
 }
 
 std::optional<SessionRequest> HttpSession::Take(const Now& now, bool reads_only) {
@@ -180,11 +184,8 @@ std::vector<uint64_t> HttpSession::RefuseForbidden() {
     }
     const FoundRoute route{.number = slot.route};
     const auto admitted = Admit({.authorization = slot.authorization}, route);
-    if (const auto* refusal = std::get_if<Response>(&admitted)) {
-      refusals.emplace_back(first_tag_ + i, *refusal);
-    } else if (std::optional<Response> refused =
-                   Router::RefuseHead(route, std::get<Caller>(admitted).role)) {
-      refusals.emplace_back(first_tag_ + i, *std::move(refused));
+    if (std::optional<Response> refusal = RefusalOf(admitted, route)) {
+      refusals.emplace_back(first_tag_ + i, *std::move(refusal));
     }
   }
   std::vector<uint64_t> tags;
