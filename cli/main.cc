@@ -58,8 +58,10 @@ delayd::cli::Console::Traits TerminalTraits() {
   traits.utf8 = LocaleIsUtf8();
   traits.out_fd = STDOUT_FILENO;
   traits.screen_fd = traits.out_is_terminal ? STDOUT_FILENO : -1;
+  // Tables and bars go to stdout, progress to stderr: mostly one terminal shows both.
   winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+  const int shown_fd = traits.out_is_terminal ? STDOUT_FILENO : STDERR_FILENO;
+  if (ioctl(shown_fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     traits.width = size.ws_col;
   }
   return traits;
