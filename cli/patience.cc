@@ -24,7 +24,8 @@ bool IsTooLarge(const Status& status) {
 }
 
 bool MayGoWellLater(const Status& status) {
-  return protocol::MayPass(status) || status.reason() == "disk_full";
+  return protocol::MayPass(status) || status.reason() == "disk_full" ||
+         status.reason() == "disk_read_only";
 }
 
 StatusOr<bool> Patience::Wait(const Status& why, const std::string& words) {

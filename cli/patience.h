@@ -26,7 +26,8 @@ bool NeedsRoom(const Status& status);
 // The job is too large; in a batch, one of them or their sum is.
 bool IsTooLarge(const Status& status);
 
-// The same request may succeed later: the daemon is away, or somebody makes room on its disk.
+// The same request may succeed later: the daemon is away, or somebody makes room on its disk or
+// mounts it writable.
 bool MayGoWellLater(const Status& status);
 
 class Patience {

@@ -263,6 +263,17 @@ TEST_F(ImporterTest, RoomOnTheDiskIsWaitedFor) {
   EXPECT_THAT(BatchSizes(), ElementsAre(2, 2, 2));
 }
 
+TEST_F(ImporterTest, ADiskThatIsReadOnlyIsWaitedForToo) {
+  int calls = 0;
+  Start([&](const Request& request) {
+    return ++calls == 1 ? Problem(ResourceExhausted("mount it writable", "disk_read_only"))
+                        : Accept(request);
+  });
+  EXPECT_TRUE(Feed({kPlain, kPlain}).ok());
+  EXPECT_THAT(said_, ElementsAre("mount it writable; trying for 30s"));
+  EXPECT_THAT(BatchSizes(), ElementsAre(2, 2));
+}
+
 TEST_F(ImporterTest, ADiskThatStaysFullIsGivenUp) {
   Start([](const Request&) { return Problem(ResourceExhausted("disk is full", "disk_full")); },
         {.retry_for = Millis(5000)});
