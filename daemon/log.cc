@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -91,14 +92,17 @@ bool IsJournal() {
          stream == std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino);
 }
 
+// A byte that belongs to no character becomes U+FFFD: JSON and the journal accept only UTF-8.
 void AppendEscaped(std::string* out, std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
   const size_t end = out->size() + kTextBytesMax;
-  for (const char c : text) {
+  while (!text.empty()) {
     if (out->size() >= end) {
       *out += "...";
       return;
     }
+    const size_t length = Utf8Length(text);
+    const char c = text.front();
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
       *out += '\\';
@@ -110,8 +114,9 @@ void AppendEscaped(std::string* out, std::string_view text) {
       *out += kHex[byte >> 4];
       *out += kHex[byte & 15];
     } else {
-      *out += c;
+      *out += length == 0 ? "\xef\xbf\xbd" : text.substr(0, length);
     }
+    text.remove_prefix(std::max<size_t>(length, 1));
   }
 }
 
@@ -339,7 +344,7 @@ std::string FormatLine(Format format,
   if (format == Format::kJson) {
     line += '}';
   }
-  return IsShortUtf8(line) ? line : ToUtf8(line);  // JSON and the journal accept only UTF-8
+  return line;
 }
 
 }  // namespace delayd::log

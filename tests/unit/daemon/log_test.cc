@@ -53,6 +53,17 @@ TEST(LogTest, ALineIsNoLongerThanAPipeTakesAtOnce) {
   }
   EXPECT_EQ(FormatLine(Format::kText, Level::kWarn, "m", {{"a", std::string(5000, 'x')}}),
             "warn m a=" + std::string(1000, 'x') + "...");
+  const std::string no_utf8(5000, '\xff');  // each byte becomes three
+  EXPECT_LT(
+      FormatLine(Format::kJson, Level::kWarn, "m", {{"a", no_utf8}, {"b", no_utf8}, {"c", no_utf8}})
+          .size(),
+      PIPE_BUF - 100);
+}
+
+TEST(LogTest, ALongTextIsCutBetweenCharacters) {
+  const std::string text = std::string(999, 'x') + "\xc3\xa4\xc3\xa4";
+  EXPECT_EQ(FormatLine(Format::kText, Level::kWarn, "m", {{"a", text}}),
+            "warn m a=" + text.substr(0, 1001) + "...");
 }
 
 size_t LinesWith(const std::string& text, const std::string& part) {
