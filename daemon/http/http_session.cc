@@ -135,6 +135,7 @@ std::optional<SessionRequest> HttpSession::Begin(const Now& now) {
     if (slot.waits) {
       ++waiting_;
       slot.authorization = std::move(request.authorization);
+      waiting_bytes_ += slot.authorization.size();
     }
     return SessionRequest{tag, std::move(order->command)};
   }
@@ -171,6 +172,8 @@ void HttpSession::AnswerSlot(Slot* slot, const Response& response) {
   DELAYD_CHECK(!slot->answered);
   large_ -= slot->large ? 1U : 0U;
   waiting_ -= slot->waits ? 1U : 0U;
+  waiting_bytes_ -= slot->authorization.size();
+  slot->authorization = std::string();
   Fill(slot, response);
   Flush();
 }

@@ -74,7 +74,9 @@ class HttpSession final : public Session {
 
   uint64_t requests() const override { return first_tag_ + slots_.size(); }
 
-  size_t held_bytes() const override { return reader_.held_bytes() + held_bytes_ + output_.size(); }
+  size_t held_bytes() const override {
+    return reader_.held_bytes() + waiting_bytes_ + held_bytes_ + output_.size();
+  }
 
   std::string_view output() const override;
   void Sent(size_t bytes) override;
@@ -136,10 +138,11 @@ class HttpSession final : public Session {
   size_t large_ = 0;        // pending large answers
   size_t waiting_ = 0;      // unanswered leases that may wait
   size_t at_once_ = 0;      // requests answered without the engine since Take last paused for them
-  size_t held_bytes_ = 0;   // of answers that wait for one before them
-  bool starved_ = true;     // the reader needs more input for the next request
-  bool put_off_ = false;    // the next request, or its body, waits for room, not for the client
-  bool ended_ = false;      // the last request has been taken
+  size_t waiting_bytes_ = 0;  // of the credentials of requests that wait
+  size_t held_bytes_ = 0;     // of answers that wait for one before them
+  bool starved_ = true;       // the reader needs more input for the next request
+  bool put_off_ = false;      // the next request, or its body, waits for room, not for the client
+  bool ended_ = false;        // the last request has been taken
   bool continue_due_ = false;
   OutgoingBytes output_;
   uint64_t sent_bytes_ = 0;     // of all answers so far

@@ -464,7 +464,9 @@ TEST(HttpSessionAccessTest, ALeaseThatWaitsIsRefusedOnceItsTokenIsTakenAway) {
         token + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
     return session.Next(kNow)->tag;
   };
-  ask("kept456789abcdef", R"({"wait":"1h"})");
+  const std::string blanks(10'000, ' ');  // may stand before a token
+  ask(blanks + "kept456789abcdef", R"({"wait":"1h"})");
+  EXPECT_GE(session.held_bytes(), blanks.size());
   const uint64_t gone = ask("gone456789abcdef", R"({"wait":"1h"})");
   ask("gone456789abcdef", R"({"wait":"0s"})");
   EXPECT_TRUE(session.RefuseForbidden().empty());
@@ -478,6 +480,7 @@ TEST(HttpSessionAccessTest, ALeaseThatWaitsIsRefusedOnceItsTokenIsTakenAway) {
   const std::string output(session.output());
   EXPECT_THAT(output, StartsWith("HTTP/1.1 403 Forbidden\r\n"));
   EXPECT_THAT(output, HasSubstr("HTTP/1.1 401 Unauthorized\r\n"));
+  EXPECT_EQ(session.held_bytes(), output.size());
 }
 
 TEST(HttpSessionAccessTest, OnlyWhoLacksATokenOrARoleCountsAsTurnedAway) {
