@@ -306,9 +306,11 @@ StatusOr<QueueTroubles> FindFailingQueues(Api* api, std::string_view metrics) {
         tries < queue.scheduled) {
       continue;
     }
-    if (troubles.worst.size() == kTold || ++asked > kAsked) {
-      break;
+    if (troubles.worst.size() == kTold || asked == kAsked) {
+      ++troubles.unknown;
+      continue;
     }
+    ++asked;
     DELAYD_ASSIGN_OR_RETURN(const bool all_tried, WereAllTried(api, queue.name));
     if (all_tried) {
       troubles.worst.push_back({"queue " + queue.name + " has " + Jobs(queue.scheduled) +

@@ -25,7 +25,7 @@ struct QueueTroubles {
 
   std::vector<Trouble> worst;
   uint64_t others = 0;
-  uint64_t unknown = 0;  // queues for which we did not ask how long their jobs have been due
+  uint64_t unknown = 0;  // queues that may be like these, about whose jobs we did not ask
 };
 
 // `waiting`: how many lease requests are waiting, whatever their queue.

@@ -351,6 +351,19 @@ TEST(DoctorTest, AQueueWhoseJobsAllWaitForAnotherAttemptIsNamed) {
   EXPECT_THAT(told({.name = "q"}, 6), Not(HasSubstr("queue q"))) << "they are dead, or cancelled";
 }
 
+TEST(DoctorTest, OfManyQueuesWhoseJobsAllWaitForAnotherAttemptTheNumberIsTold) {
+  Patient patient = {.nacked = 5};
+  for (const std::string name : {"a", "b", "c", "d", "e"}) {
+    patient.queues.push_back({.name = name, .scheduled = 1});
+    patient.metrics += HandedOut(name, 1);
+    const std::string out = Examine(patient).out;
+    EXPECT_EQ(out.find("more like these") != std::string::npos, name > "c") << out;
+  }
+  EXPECT_THAT(Examine(patient).out,
+              AllOf(HasSubstr("queue c has 1 job waiting for another attempt"),
+                    HasSubstr("up to 2 more like these\n")));
+}
+
 TEST(DoctorTest, DamagedJobsWaitForNoWorker) {
   const auto told = [](uint64_t damaged) {
     return Examine({.queues = {{.name = "q", .ready = 2, .damaged = damaged}},
