@@ -33,10 +33,6 @@ constexpr uint64_t kLinesPerSecond = 20;
 // Errors may wait for the reader of the log, for this long in each second altogether.
 constexpr std::chrono::milliseconds kErrorsWait{100};
 
-// The longest text of a field as written; the rest is cut off. No line has more than three long
-// texts, so a pipe that is writable takes a line at once (PIPE_BUF).
-constexpr size_t kTextBytesMax = 1000;
-
 // The lines of one message in the current second.
 struct Window {
   std::chrono::steady_clock::time_point begin;
@@ -93,11 +89,11 @@ bool IsJournal() {
 }
 
 // A byte that belongs to no character becomes U+FFFD: JSON and the journal accept only UTF-8.
-void AppendEscaped(std::string* out, std::string_view text) {
+void AppendEscaped(std::string* out, std::string_view text, size_t bytes_max) {
   constexpr std::string_view kHex = "0123456789abcdef";
-  const size_t end = out->size() + kTextBytesMax;
+  const size_t begin = out->size();
   while (!text.empty()) {
-    if (out->size() >= end) {
+    if (out->size() - begin >= bytes_max) {
       *out += "...";
       return;
     }
@@ -120,9 +116,9 @@ void AppendEscaped(std::string* out, std::string_view text) {
   }
 }
 
-void AppendQuoted(std::string* out, std::string_view text) {
+void AppendQuoted(std::string* out, std::string_view text, size_t bytes_max = kTextBytesMax) {
   *out += '"';
-  AppendEscaped(out, text);
+  AppendEscaped(out, text, bytes_max);
   *out += '"';
 }
 
@@ -138,16 +134,16 @@ bool NeedsQuotes(std::string_view text) {
   return false;
 }
 
-void AppendValue(std::string* out, Format format, const Field& field) {
+void AppendValue(std::string* out, Format format, const Field& field, size_t bytes_max) {
   if (const auto* number = std::get_if<int64_t>(&field.value)) {
     *out += std::to_string(*number);
     return;
   }
   const auto text = std::get<std::string_view>(field.value);
   if (format == Format::kJson || NeedsQuotes(text)) {
-    AppendQuoted(out, text);
+    AppendQuoted(out, text, bytes_max);
   } else {
-    AppendEscaped(out, text);
+    AppendEscaped(out, text, bytes_max);
   }
 }
 
@@ -174,7 +170,8 @@ std::pair<bool, uint64_t> Admit(State* state, Level level, std::string_view mess
   return {true, std::exchange(window.left_out, 0)};
 }
 
-// A pipe that is writable has room for PIPE_BUF bytes, 4,096, and no line is longer.
+// A pipe that is writable has room for PIPE_BUF bytes, 4,096, and no line is longer, except
+// LastError's.
 bool StderrTakes(int wait_ms) {
   pollfd entry{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   return ::poll(&entry, 1, wait_ms) != 0;
@@ -203,13 +200,14 @@ bool IsTaken(State* state, Level level) {
 void Put(Level level,
          std::string_view message,
          std::initializer_list<Field> fields,
-         uint64_t stands_for = 1) {
+         uint64_t stands_for = 1,
+         size_t text_bytes_max = kTextBytesMax) {
   State& state = Global();
   if (!IsTaken(&state, level)) {
     state.untaken.fetch_add(stands_for, std::memory_order_relaxed);
     return;
   }
-  std::string line = FormatLine(state.format, level, message, fields);
+  std::string line = FormatLine(state.format, level, message, fields, text_bytes_max);
   if (state.journal) {
     line.insert(0, JournalPrefix(level));
   } else if (state.format == Format::kJson) {
@@ -222,7 +220,10 @@ void PutLeftOut(Level level, std::string_view message, uint64_t count) {
   Put(level, "lines were left out", {{"message", message}, {"count", count}}, count);
 }
 
-void Write(Level level, std::string_view message, std::initializer_list<Field> fields) {
+void Write(Level level,
+           std::string_view message,
+           std::initializer_list<Field> fields,
+           size_t text_bytes_max = kTextBytesMax) {
   State& state = Global();
   state.counts[static_cast<size_t>(level)].fetch_add(1, std::memory_order_relaxed);
   if (state.logger == nullptr || level < state.level.load(std::memory_order_relaxed)) {
@@ -240,7 +241,7 @@ void Write(Level level, std::string_view message, std::initializer_list<Field> f
   if (left_out > 0) {
     PutLeftOut(level, message, left_out);
   }
-  Put(level, message, fields);
+  Put(level, message, fields, /*stands_for=*/1, text_bytes_max);
 }
 
 }  // namespace
@@ -314,10 +315,15 @@ void Error(std::string_view message, std::initializer_list<Field> fields) {
   Write(Level::kError, message, fields);
 }
 
+void LastError(std::string_view message, std::initializer_list<Field> fields) {
+  Write(Level::kError, message, fields, std::string::npos);
+}
+
 std::string FormatLine(Format format,
                        Level level,
                        std::string_view message,
-                       std::initializer_list<Field> fields) {
+                       std::initializer_list<Field> fields,
+                       size_t text_bytes_max) {
   std::string line;
   if (format == Format::kJson) {
     line += "{\"level\":";
@@ -327,7 +333,7 @@ std::string FormatLine(Format format,
   } else {
     line += LevelName(level);
     line += ' ';
-    AppendEscaped(&line, message);
+    AppendEscaped(&line, message, text_bytes_max);
   }
   for (const Field& field : fields) {
     if (format == Format::kJson) {
@@ -339,7 +345,7 @@ std::string FormatLine(Format format,
       line += field.name;
       line += '=';
     }
-    AppendValue(&line, format, field);
+    AppendValue(&line, format, field, text_bytes_max);
   }
   if (format == Format::kJson) {
     line += '}';

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -26,6 +27,10 @@ namespace delayd::log {
 
 enum class Level : uint8_t { kDebug, kInfo, kWarn, kError };
 enum class Format : uint8_t { kText, kJson };
+
+// The longest text as written; the rest is cut off. No line has more than three long texts, so a
+// pipe that is writable takes a line at once (PIPE_BUF).
+inline constexpr size_t kTextBytesMax = 1000;
 
 struct Options {
   Level level = Level::kInfo;
@@ -70,6 +75,9 @@ void Debug(std::string_view message, std::initializer_list<Field> fields = {});
 void Info(std::string_view message, std::initializer_list<Field> fields = {});
 void Warn(std::string_view message, std::initializer_list<Field> fields = {});
 void Error(std::string_view message, std::initializer_list<Field> fields = {});
+// Why a daemon that serves nobody ends: its texts are not cut, since the cure is at their end. A
+// long line waits for its reader.
+void LastError(std::string_view message, std::initializer_list<Field> fields);
 
 // The text after the time: `info message name=value name="two words"`, or the members of a JSON
 // object. Control characters are escaped, so that no value can forge a line, and long texts are
@@ -77,6 +85,7 @@ void Error(std::string_view message, std::initializer_list<Field> fields = {});
 std::string FormatLine(Format format,
                        Level level,
                        std::string_view message,
-                       std::initializer_list<Field> fields);
+                       std::initializer_list<Field> fields,
+                       size_t text_bytes_max = kTextBytesMax);
 
 }  // namespace delayd::log

@@ -42,7 +42,7 @@ namespace {
 
 // Logs one line: the step, and the status, which gives the cause and the cure.
 int Refuse(std::string_view step, const Status& status, ExitCode otherwise) {
-  log::Error(step, {{"code", status.reason()}, {"detail", status.message()}});
+  log::LastError(step, {{"code", status.reason()}, {"detail", status.message()}});
   return ExitCodeOf(status, otherwise);
 }
 

@@ -44,6 +44,18 @@ TEST(StartTest, ADataDirectoryInUseIsRefused) {
   EXPECT_NE(daemon.CtlOk({"list", "-q"}), "") << "the first daemon does not notice";
 }
 
+TEST(StartTest, TheCureIsToldBehindALongPathToo) {
+  Daemon daemon;
+  std::string path = daemon.Path("data");
+  for (int i = 0; i < 5; ++i) {
+    path += "/" + std::string(200, 'x');
+  }
+  std::filesystem::create_directories(path + "/photos");
+  ExpectRefusal(daemon.StartExpectingFailure({"--data-dir", path}),
+                3,
+                "no delayd store; set data_dir to an empty directory");
+}
+
 TEST(StartTest, ANewerSchemaIsRefusedAndLeftAlone) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());

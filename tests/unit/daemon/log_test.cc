@@ -66,6 +66,16 @@ TEST(LogTest, ALongTextIsCutBetweenCharacters) {
             "warn m a=" + text.substr(0, 1001) + "...");
 }
 
+// A path makes it long, and the cure is behind the path.
+TEST(LogTest, WhyADaemonEndsThatServesNobodyIsToldWhole) {
+  const std::string detail = "/" + std::string(9000, 'x') + ": Permission denied; become its owner";
+  ::testing::internal::CaptureStderr();
+  Start({.level = Level::kInfo});
+  LastError("cannot start", {{"detail", detail}});
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              ::testing::EndsWith("error cannot start detail=\"" + detail + "\"\n"));
+}
+
 size_t LinesWith(const std::string& text, const std::string& part) {
   size_t count = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
