@@ -30,6 +30,7 @@
 #include "storage/rocks_store.h"
 
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 namespace delayd::storage {
@@ -179,6 +180,25 @@ Status CheckRoomToFlush(const std::string& data_dir, rocksdb::Env* env) {
                            "disk_full");
 }
 
+// A flush that gets no file fails the store. It makes a log, and a table of each kind, which stays
+// open.
+Status CheckFilesToFlush() {
+  constexpr size_t kFilesOfFlush = 32;
+  const StatusOr<std::vector<std::string>> open = ListDirectory("/proc/self/fd");
+  if (!open.ok()) {
+    // Without /proc nobody can tell.
+    return open.status().code() == StatusCode::kUnavailable ? open.status() : OkStatus();
+  }
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || open->size() + kFilesOfFlush <= limit.rlim_cur) {
+    return OkStatus();
+  }
+  return Unavailable("the daemon has " + std::to_string(open->size()) + " of at most " +
+                         std::to_string(limit.rlim_cur) + " files open, and a backup needs " +
+                         std::to_string(kFilesOfFlush) + " more" + std::string(kOpenFilesCure),
+                     "storage_io");
+}
+
 // Directories of one disk have one device number, whatever mounts lie between them.
 bool AreOnOneDisk(const std::string& a, const std::string& b) {
   struct stat a_info {};
@@ -323,6 +343,7 @@ Status RocksJobStore::BackUpTo(const std::string& path, const GoOn& go_on) {
   }
   DELAYD_RETURN_IF_ERROR(CheckPlaceOfBackup(directory));
   DELAYD_RETURN_IF_ERROR(CheckRoomToFlush(dir_.path(), env_.get()));
+  DELAYD_RETURN_IF_ERROR(CheckFilesToFlush());
   // Read before the copy is taken: the copy has reached at least this batch.
   uint64_t number = 0;
   std::string value;

@@ -9,9 +9,11 @@
 #include <memory>
 #include <string>
 
+#include "base/unique_fd.h"
 #include "tests/unit/storage/another_disk.h"
 #include "tests/unit/storage/recovery_fixture.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -119,6 +121,34 @@ TEST_F(BackupFailureTest, AFileSystemWithoutModesIsFoundBeforeAnythingIsCopied) 
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(status.message(), HasSubstr("a file system that has owners and modes"));
   EXPECT_TRUE(IsNothingLeft());
+}
+
+// A flush that gets no file fails the store.
+TEST_F(BackupFailureTest, WithoutFilesToOpenTheBackupIsRefusedAndTheStoreGoesOn) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const auto first_free = static_cast<rlim_t>(UniqueFd(::open("/", O_RDONLY | O_CLOEXEC)).get());
+  // UBSan takes a pipe to look at an object that it has not seen before.
+  for (uint64_t room = 4, refused = 0;; ++room) {
+    Batch batch;
+    batch.Put(Table::kTimers, Key(100 + room), "record");
+    batch.Put(Table::kIndex, IndexKey(JobId{100 + room}), "place");
+    batch.Put(Table::kMeta, kBatchNumberKey, EncodeNumber(kBatchNumberKey, 100 + room));
+    ASSERT_TRUE(store_->Commit(batch).ok()) << room;
+    const rlimit low{.rlim_cur = first_free + room, .rlim_max = before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+    const Status status = BackUp();
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    if (status.ok()) {
+      EXPECT_GT(refused, 8U);
+      break;
+    }
+    ++refused;
+    EXPECT_EQ(status.reason(), "storage_io") << status.message();
+    EXPECT_THAT(status.message(), HasSubstr("raise the limit of open files"));
+    EXPECT_TRUE(IsNothingLeft()) << room;
+  }
+  EXPECT_TRUE(store_->Close().ok());
 }
 
 TEST_F(BackupFailureTest, AStopEndsIt) {
