@@ -223,20 +223,24 @@ StatusOr<Access> Access::Create(const AccessOptions& options, const PlaceOf& pla
     access.members_.push_back(std::move(members));
   }
   access.token_file_ = options.token_file;
-  StatusOr<Tokens> tokens = access.ReadTokens();
-  if (!tokens.ok()) {
-    return tokens.status().WithContext(place_of("access.token_file"));
-  }
-  access.tokens_ = std::move(tokens).value();
+  DELAYD_ASSIGN_OR_RETURN(access.tokens_, access.ReadTokens(place_of));
   return access;
 }
 
-// Lines such as "admin 6f1c0b... alice": a role, a token, and its holder. '#' begins a comment.
-StatusOr<Access::Tokens> Access::ReadTokens() const {
-  Tokens tokens;
+StatusOr<Access::Tokens> Access::ReadTokens(const PlaceOf& place_of) const {
   if (token_file_.empty()) {
-    return tokens;
+    return Tokens();
   }
+  StatusOr<Tokens> tokens = ReadTokenFile();
+  if (!tokens.ok()) {
+    return tokens.status().WithContext(place_of("access.token_file"));
+  }
+  return tokens;
+}
+
+// Lines such as "admin 6f1c0b... alice": a role, a token, and its holder. '#' begins a comment.
+StatusOr<Access::Tokens> Access::ReadTokenFile() const {
+  Tokens tokens;
   DELAYD_ASSIGN_OR_RETURN(
       const std::string text,
       ReadSecretFile({.of = SecretOf::kDaemon,

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +19,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "daemon/place_of.h"
 
 namespace delayd {
 
@@ -79,16 +79,11 @@ class Access {
 
   using Tokens = std::vector<Token>;
 
-  // What an error about the setting `key` begins with.
-  using PlaceOf = std::function<std::string(std::string_view key)>;
-
   // The owner of this process and root are always kAdmin.
-  static StatusOr<Access> Create(
-      const AccessOptions& options,
-      const PlaceOf& place_of = [](std::string_view key) { return std::string(key); });
+  static StatusOr<Access> Create(const AccessOptions& options, const PlaceOf& place_of = KeyAlone);
 
   // The tokens that the file holds now; none if no file is configured. Any thread may call it.
-  StatusOr<Tokens> ReadTokens() const;
+  StatusOr<Tokens> ReadTokens(const PlaceOf& place_of = KeyAlone) const;
 
   // A client whose token is not in `tokens` is rejected from its next request on; of those that
   // wait, see Session::RefuseForbidden.
@@ -110,6 +105,7 @@ class Access {
     std::vector<uint32_t> groups;
   };
 
+  StatusOr<Tokens> ReadTokenFile() const;
   static StatusOr<Token> ReadTokenLine(std::string_view line, const std::string& where);
 
   std::vector<Members> members_;

@@ -25,7 +25,7 @@ namespace {
 // The contents of the files that the configuration names are checked too, and so is the device that
 // it needs.
 Status CheckNamedFiles(const Config& config) {
-  const Access::PlaceOf place_of = [&config](std::string_view key) { return config.PlaceOf(key); };
+  const PlaceOf place_of = [&config](std::string_view key) { return config.PlaceOf(key); };
   DELAYD_RETURN_IF_ERROR(Access::Create(config.access, place_of).status());
   DELAYD_RETURN_IF_ERROR(AwakeProcessors::Open(config.processors.awake)
                              .status()

@@ -70,10 +70,7 @@ FilesRead ReadFiles(const ReadConfig& read_config,
   if (running.tls.on()) {
     files.certificate = tls.Read(place_of);
   }
-  files.tokens = access.ReadTokens();
-  if (!files.tokens.ok()) {
-    files.tokens = files.tokens.status().WithContext(place_of("access.token_file"));
-  }
+  files.tokens = access.ReadTokens(place_of);
   return files;
 }
 

@@ -11,12 +11,12 @@
 // Source:  docs/decisions/0077-tls.md.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "daemon/place_of.h"
 #include "daemon/session.h"
 #include "daemon/turned_away.h"
 #include "protocol/tls.h"
@@ -37,11 +37,9 @@ class TlsDoor {
   TlsDoor(std::string certificate_file, std::string key_file)
       : certificate_file_(std::move(certificate_file)), key_file_(std::move(key_file)) {}
 
-  using PlaceOf = std::function<std::string(std::string_view key)>;
-
   // Shows new connections the certificate that the files hold now; if it cannot be used, the
   // previous one stays. Errors begin with `place_of` of the key that names the file.
-  Status Load(const PlaceOf& place_of = [](std::string_view key) { return std::string(key); });
+  Status Load(const PlaceOf& place_of = KeyAlone);
   // The same in two steps: Read may wait for the disk and may be called on any thread; Show uses
   // the result from then on.
   StatusOr<protocol::TlsContext::Ptr> Read(const PlaceOf& place_of) const;
