@@ -1,7 +1,9 @@
 #include "daemon/reload.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "daemon/log.h"
@@ -63,10 +65,15 @@ FilesRead ReadFiles(const ReadConfig& read_config,
   if (files.line.action != CommandLine::Action::kRun) {
     return files;
   }
-  for (const std::string_view key : KeysForRestart(running, files.line.config)) {
+  const std::vector<std::string_view> waiting = KeysForRestart(running, files.line.config);
+  for (const std::string_view key : waiting) {
     files.waiting += (files.waiting.empty() ? "" : " ") + std::string(key);
   }
-  const auto place_of = [&files](std::string_view key) { return files.line.config.PlaceOf(key); };
+  // Where a key has changed, what it named at the start is read, and that stands nowhere any more.
+  const auto place_of = [&](std::string_view key) {
+    return std::ranges::find(waiting, key) == waiting.end() ? files.line.config.PlaceOf(key)
+                                                            : KeyAlone(key);
+  };
   if (running.tls.on()) {
     files.certificate = tls.Read(place_of);
   }

@@ -93,6 +93,16 @@ TEST_F(TokenTest, AReloadTakesATokenAway) {
   EXPECT_EQ(Ctl("admin.token", {"stats"}).exit_code, 0);
 }
 
+// The file of the start is read, and the new configuration does not name it.
+TEST_F(TokenTest, AReloadNamesNoPlaceOfASettingThatWaitsForARestart) {
+  daemon_.Write("tokens", "nonsense\n");
+  daemon_.Write("config.yaml", "\naccess: { token_file: /elsewhere }\n");
+  daemon_.Signal(SIGHUP);
+  daemon_.WaitForLog("the tokens were not reloaded");
+  EXPECT_THAT(daemon_.log(),
+              HasSubstr("detail=\"access.token_file: " + daemon_.Path("tokens") + ":1: "));
+}
+
 TEST_F(TokenTest, AReloadRefusesALeaseRequestThatWaitsWithATokenItTakesAway) {
   Process removed(Waiting("admin.token"));
   Process lowered(Waiting("other.token"));
