@@ -79,7 +79,7 @@ class LeaseVerb final : public Verb {
     if (counts->ready <= counts->damaged) {
       return DamagedQueue(queue, counts->damaged);
     }
-    const std::string ready = Jobs(counts->ready) + " ready";
+    const std::string ready = Jobs(counts->ready - counts->damaged) + " ready";
     if (counts->concurrency > 0 && counts->leased >= counts->concurrency) {
       return "queue " + queue + " has " + ready + ", and as many leased as its cap allows (" +
              std::to_string(counts->concurrency) +

@@ -30,7 +30,10 @@ TEST(LeaseVerbTest, WhatHoldsTheQueueBackIsSaid) {
               HasSubstr("damaged records keep 2 jobs of queue q;r from being handed out; run "
                         "'delayctl verify'"));
   EXPECT_THAT(said(Ok(R"({"name":"q","ready":3,"damaged":2,"paused":false,"rate":"1/m"})")),
-              HasSubstr("its rate is 1/m"));
+              HasSubstr("has 1 job ready, and its rate is 1/m"));
+  EXPECT_THAT(
+      said(Ok(R"({"name":"q","ready":3,"damaged":1,"leased":2,"paused":false,"concurrency":2})")),
+      HasSubstr("has 2 jobs ready, and as many leased"));
   EXPECT_THAT(said(Ok(R"({"name":"q","ready":0,"paused":false,"rate":"1/m"})")),
               HasSubstr("no job in queue q;r was ready within 0s; wait longer"));
   EXPECT_THAT(said(Problem(NotFound("queue q is not known"))), HasSubstr("it never had any"));
