@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/job.h"
 #include "base/limits.h"
 #include "daemon/beanstalk/session.h"
 #include "protocol/beanstalk/reply_writer.h"
@@ -93,7 +94,7 @@ std::optional<engine::Command> BeanstalkSession::OrderOf(const Command& command,
     case Verb::kKickJob:
       return engine::Kick{IdOf(command.id)};
     case Verb::kPauseTube:
-      return OrderPause(command);
+      return OrderPause(command, text);
     case Verb::kUse:
     case Verb::kWatch:
     case Verb::kIgnore:
@@ -236,7 +237,12 @@ std::optional<engine::Command> BeanstalkSession::OrderHeld(const Command& comman
   }
 }
 
-engine::Command BeanstalkSession::OrderPause(const Command& command) {
+std::optional<engine::Command> BeanstalkSession::OrderPause(const Command& command,
+                                                            std::string* text) {
+  if (!IsQueueName(command.name)) {
+    text->append(ReplyTo(Refusal::kBadFormat));
+    return std::nullopt;
+  }
   std::string queue(command.name);
   const bool is_known = hub_->Find(command.name) != nullptr || command.name == kDefaultTube;
   if (command.delay.count() == 0) {

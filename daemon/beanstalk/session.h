@@ -140,7 +140,7 @@ class BeanstalkSession final : public Session {
                                                   const Now& now,
                                                   std::string* text);
   engine::Command Begin(std::unique_ptr<Deletion> deletion);
-  engine::Command OrderPause(const Command& command);
+  std::optional<engine::Command> OrderPause(const Command& command, std::string* text);
   std::optional<engine::Command> OrderHeld(const Command& command,
                                            const Now& now,
                                            std::string* text);

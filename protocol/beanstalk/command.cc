@@ -175,6 +175,7 @@ Refusal ReadBatch(std::string_view rest, size_t bytes_max, Command* command) {
   return rest.empty() && command->count > 0 ? Refusal::kNone : Refusal::kBadFormat;
 }
 
+// The name is not checked: beanstalkd counts the command first.
 bool ReadTubeDelay(std::string_view rest, Command* command) {
   if (!rest.starts_with(' ')) {
     return false;
@@ -186,7 +187,7 @@ bool ReadTubeDelay(std::string_view rest, Command* command) {
   }
   command->name = rest.substr(0, end);
   rest.remove_prefix(end);
-  return IsQueueName(command->name) && ReadSeconds(&rest, &command->delay) && rest.empty();
+  return !command->name.empty() && ReadSeconds(&rest, &command->delay) && rest.empty();
 }
 
 bool ReadArguments(Form form, std::string_view rest, Command* command) {

@@ -95,6 +95,8 @@ TEST_F(SideBySideTest, WrongCommands) {
                            "pause-tube",
                            "pause-tube default",
                            "pause-tube default x",
+                           "pause-tube -a 1",
+                           "pause-tube  1",
                            "put a 0 0 0",
                            "put 0 0 0",
                            "put -1 0 0 0",

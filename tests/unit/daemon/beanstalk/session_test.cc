@@ -231,6 +231,14 @@ TEST_F(BeanstalkSessionTest, APausedTubeGivesNothingUntilItsTimeIsOver) {
             "PAUSED\r\nPAUSED\r\nRESERVED 1 1\r\na\r\n");
 }
 
+// As in beanstalkd, which counts it before it looks at the name.
+TEST_F(BeanstalkSessionTest, APauseOfATubeThatCannotBeIsCountedAndRefused) {
+  const std::string long_name(201, 'x');
+  EXPECT_EQ(Send("pause-tube -a 1\r\npause-tube a x\r\npause-tube " + long_name + " 0\r\n"),
+            "BAD_FORMAT\r\nBAD_FORMAT\r\nBAD_FORMAT\r\n");
+  EXPECT_EQ(Stats("stats", "cmd-pause-tube"), "2");
+}
+
 TEST_F(BeanstalkSessionTest, TubesAreUsedWatchedAndIgnored) {
   EXPECT_EQ(Send("use a\r\nwatch b\r\nwatch b\r\nignore default\r\nignore b\r\nignore zzz\r\n"
                  "list-tubes-watched\r\nlist-tube-used\r\n"),

@@ -188,7 +188,7 @@ TEST(CommandReaderTest, NumbersAreUnsignedDecimalInTheirRange) {
                            "pause-tube a",
                            "pause-tube 5",
                            "pause-tube a x",
-                           "pause-tube -a 1",
+                           "pause-tube  1",
                            "pause-tubea 1"}) {
     EXPECT_EQ(One(std::string(line) + "\r\n").refusal, Refusal::kBadFormat) << line;
   }
