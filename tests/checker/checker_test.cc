@@ -44,6 +44,11 @@ const std::string kAcked = R"(
 {"t":1310,"proc":2,"n":2,"phase":"ok","seq":6}
 )";
 
+const std::string kBuried = R"(
+{"t":1300,"proc":2,"n":2,"phase":"invoke","op":"bury","jobs":[{"id":1,"token":"1-1-1"}]}
+{"t":1310,"proc":2,"n":2,"phase":"ok","seq":6}
+)";
+
 const std::string kDrained = R"({"t":9000,"phase":"ok","op":"final","jobs":[]})";
 
 std::string LeaseAt(int t, const std::string& token, int attempt, const std::string& more = "") {
@@ -380,12 +385,8 @@ TEST(CheckerTest, I13OnlyAKillBetweenTwoHandOutsExplainsOneMore) {
 }
 
 TEST(CheckerTest, I13ABuriedJobThatComesAgainOrVanishesIsFound) {
-  const std::string buried = R"(
-{"t":1300,"proc":2,"n":2,"phase":"invoke","op":"bury","jobs":[{"id":1,"token":"1-1-1"}]}
-{"t":1310,"proc":2,"n":2,"phase":"ok","seq":6}
-)";
-  EXPECT_EQ(Broken(kEnqueued + kLeased + buried + LeaseAt(1800, "1-1-2", 2)), Only("I13"));
-  EXPECT_EQ(Broken(kEnqueued + kLeased + buried + kDrained), Only("I13"));
+  EXPECT_EQ(Broken(kEnqueued + kLeased + kBuried + LeaseAt(1800, "1-1-2", 2)), Only("I13"));
+  EXPECT_EQ(Broken(kEnqueued + kLeased + kBuried + kDrained), Only("I13"));
 }
 
 std::string Disk(int t, int seq, const std::string& jobs, const std::string& faults = "") {
@@ -430,12 +431,8 @@ TEST(CheckerTest, I17AnAnswerThatRestsOnWhatIsNotOnDiskIsFound) {
 }
 
 TEST(CheckerTest, I17ABuriedJobIsAmongTheDeadOnDisk) {
-  const std::string buried = R"(
-{"t":1300,"proc":2,"n":2,"phase":"invoke","op":"bury","jobs":[{"id":1,"token":"1-1-1"}]}
-{"t":1310,"proc":2,"n":2,"phase":"ok","seq":6}
-)";
-  EXPECT_EQ(Broken(kEnqueued + kLeased + buried + Disk(9000, 6, kOnDisk)), Only("I17"));
-  EXPECT_THAT(Broken(kEnqueued + kLeased + buried +
+  EXPECT_EQ(Broken(kEnqueued + kLeased + kBuried + Disk(9000, 6, kOnDisk)), Only("I17"));
+  EXPECT_THAT(Broken(kEnqueued + kLeased + kBuried +
                      Disk(9000, 6, R"({"id":1,"state":"dead","payload":"a"})")),
               IsEmpty());
 }
@@ -448,10 +445,7 @@ std::string Kick(int t, const std::string& phase = "ok") {
 }
 
 TEST(CheckerTest, AKickedJobIsNoDeadOne) {
-  const std::string buried = kEnqueued + kLeased + R"(
-{"t":1300,"proc":2,"n":2,"phase":"invoke","op":"bury","jobs":[{"id":1,"token":"1-1-1"}]}
-{"t":1310,"proc":2,"n":2,"phase":"ok","seq":6}
-)";
+  const std::string buried = kEnqueued + kLeased + kBuried;
   const std::string kicked = buried + Kick(1400);
   EXPECT_THAT(Broken(kicked + LeaseAt(1450, "1-1-2", 1) + LeaseAt(2000, "1-1-3", 2)), IsEmpty())
       << "its attempts begin anew";
@@ -463,6 +457,22 @@ TEST(CheckerTest, AKickedJobIsNoDeadOne) {
   EXPECT_EQ(Broken(kEnqueued + kLeased + kAcked + Kick(1400)), Only("I8"));
   EXPECT_EQ(Broken(kEnqueued + kCancelled + Kick(1400)), Only("I5"));
   EXPECT_THAT(Broken(kEnqueued + kCancelled + Kick(1400, "fail")), IsEmpty());
+}
+
+// After a kick the first attempt repeats none of those before, so a kill explains none more.
+TEST(CheckerTest, I13AKillBeforeAKickExplainsNoHandOutBehindIt) {
+  const std::string begun = kEnqueued + kLeased + kBuried +
+                            R"({"t":1350,"phase":"ok","op":"kill"})" + Kick(1400) +
+                            LeaseAt(1450, "1-2-1", 1);
+  const std::string second_to_fourth = R"(
+{"t":2000,"proc":2,"n":3,"phase":"invoke","op":"lease"}
+{"t":2001,"proc":5,"n":1,"phase":"invoke","op":"lease"}
+)" + LeaseAt(2010, "1-2-2", 2) + R"(
+{"t":2600,"proc":2,"n":3,"phase":"ok","jobs":[{"id":1,"payload":"a","token":"1-2-3","attempt":2,"lease":500}]}
+{"t":3200,"proc":5,"n":1,"phase":"ok","jobs":[{"id":1,"payload":"a","token":"1-2-4","attempt":2,"lease":500}]}
+{"t":9000,"phase":"ok","op":"final","jobs":[{"id":1,"payload":"a","state":"dead"}]}
+)";
+  EXPECT_EQ(Broken(begun + second_to_fourth), Only("I13"));
 }
 
 TEST(CheckerTest, AKickMovesTheDueTime) {

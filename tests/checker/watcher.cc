@@ -153,6 +153,7 @@ void Watcher::KickSent(WatchedJob* job) {
   ++job->kicks;
   ++job->kicks_open;
   job->deliveries_counted = 0;
+  job->told.reset();
   if (job->last) {
     job->last->attempt = 0;
   }
