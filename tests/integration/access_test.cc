@@ -29,8 +29,8 @@ class TokenTest : public ::testing::Test {
     daemon_.Write("other.token", kOtherToken + "\n");
     daemon_.Write("renewed.token", kRenewedToken + "\n");
     daemon_.Write("admin.token", kAdminToken + "\n");
-    const std::string config =
-        daemon_.Write("config.yaml", "access: { token_file: " + daemon_.Path("tokens") + " }\n");
+    const std::string config = daemon_.Write(
+        "config.yaml", "access: { token_file: " + YamlText(daemon_.Path("tokens")) + " }\n");
     ASSERT_TRUE(daemon_.Start({"--config", config, "--api-listen", "127.0.0.1:0"}));
   }
 

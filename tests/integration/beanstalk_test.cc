@@ -26,9 +26,10 @@ class BeanstalkTest : public ::testing::Test {
   void SetUp() override { ASSERT_TRUE(Start()); }
 
   bool Start(const std::string& settings = "") {
-    const std::string config = daemon_.Write(
-        "delayd.yaml",
-        "beanstalk: { socket: " + daemon_.Path("b.sock") + ", listen: 127.0.0.1:0 }\n" + settings);
+    const std::string config =
+        daemon_.Write("delayd.yaml",
+                      "beanstalk: { socket: " + YamlText(daemon_.Path("b.sock")) +
+                          ", listen: 127.0.0.1:0 }\n" + settings);
     return daemon_.Start({"--config", config});
   }
 

@@ -299,7 +299,8 @@ TEST(ImportFromDelaydTest, IsRefusedAndChangesNothing) {
   Daemon daemon;
   const std::string beanstalk = daemon.Path("b.sock");
   ASSERT_TRUE(daemon.Start(
-      {"--config", daemon.Write("delayd.yaml", "beanstalk: { socket: " + beanstalk + " }\n")}));
+      {"--config",
+       daemon.Write("delayd.yaml", "beanstalk: { socket: " + YamlText(beanstalk) + " }\n")}));
   daemon.CtlOk({"enqueue", "--queue", "orders", "--key", "order:1", "--in", "1h", "x"});
   daemon.CtlOk({"enqueue", "--queue", "orders", "--key", "order:2", "x"});
   const std::string before = daemon.CtlOk({"export"});

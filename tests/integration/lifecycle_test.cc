@@ -229,7 +229,7 @@ TEST(LifecycleTest, TheServiceManagerHearsOfEachStep) {
   const NotifySocket manager(dir.Sub("notify.sock"));
   ProcessOptions options;
   const std::string config = dir.Sub("delayd.yaml");
-  const std::string settings = "api: { socket: " + dir.Sub("d.sock") + " }\n";
+  const std::string settings = "api: { socket: " + YamlText(dir.Sub("d.sock")) + " }\n";
   WriteFile(config, settings);
   options.argv = {DelaydPath(), "--data-dir", dir.Sub("data"), "--config", config};
   options.env = {{"NOTIFY_SOCKET", dir.Sub("notify.sock")}, {"WATCHDOG_USEC", "200000"}};

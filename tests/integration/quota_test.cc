@@ -33,7 +33,7 @@ TEST_F(QuotaTest, AUserIsRefusedAboveItsQuotaAlsoAfterAKill) {
   const std::string tokens =
       daemon_.Write("tokens", "enqueue " + kShop + " shop\nenqueue " + kOther + " other\n");
   const std::string settings =
-      "limits: { jobs_per_user: 2 }\naccess: { token_file: " + tokens + " }\n";
+      "limits: { jobs_per_user: 2 }\naccess: { token_file: " + YamlText(tokens) + " }\n";
   Start(settings);
   EXPECT_EQ(EnqueueWith(kShop).exit_code, 0);
   EXPECT_EQ(EnqueueWith(kShop).exit_code, 0);

@@ -80,7 +80,8 @@ class RouteRolesTest : public ::testing::Test {
       tokens += (caller.token.empty() ? "#" : "") + caller.role + " " + caller.token + "\n";
     }
     const std::string config = daemon_.Write(
-        "config.yaml", "access: { token_file: " + daemon_.Write("tokens", tokens) + " }\n");
+        "config.yaml",
+        "access: { token_file: " + YamlText(daemon_.Write("tokens", tokens)) + " }\n");
     ASSERT_TRUE(daemon_.Start({"--config", config, "--api-listen", "127.0.0.1:0"}));
   }
 

@@ -48,7 +48,7 @@ class SideBySideTest : public ::testing::Test {
     ASSERT_TRUE(daemon_->Start({"--config",
                                 daemon_->Write("delayd.yaml",
                                                "limits: { payload: 65535 }\nbeanstalk: { socket: " +
-                                                   OurSocket() + " }\n")}));
+                                                   YamlText(OurSocket()) + " }\n")}));
     peer_ = std::make_unique<Beanstalkd>();
   }
 

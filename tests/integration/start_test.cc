@@ -144,8 +144,9 @@ TEST(StartTest, AConfigCheckRefusesWhatTheStartRefuses) {
   const std::string path = daemon.Path("delayd.yaml");
   for (const std::string& text :
        {std::string("access: { read: \"nobody-of-that-name\" }\n"),
-        "access: { token_file: " + daemon.Path("nowhere") + " }\n",
-        "tls: { certificate: " + daemon.Path("c") + ", key: " + daemon.Path("k") + " }\n"}) {
+        "access: { token_file: " + YamlText(daemon.Path("nowhere")) + " }\n",
+        "tls: { certificate: " + YamlText(daemon.Path("c")) +
+            ", key: " + YamlText(daemon.Path("k")) + " }\n"}) {
     daemon.Write("delayd.yaml", text);
     ExpectRefusal(daemon.StartExpectingFailure({"--config", path}), 2, "");
     ExpectRefusal(daemon.StartExpectingFailure({"--config", path, "--check-config"}), 2, path);
@@ -160,7 +161,7 @@ TEST(StartTest, AConfigCheckRefusesWhatTheStartRefuses) {
   EXPECT_EQ(daemon.CtlOk({"config", "check", path, "-q", "-o", "json"}),
             "{\"file\":\"" + path + "\",\"valid\":true,\"remarks\":[]}");
   const std::string tokens = daemon.Write("tokens", "read 0123456789abcdef0123456789abcdef\n");
-  daemon.Write("delayd.yaml", "access: { token_file: " + tokens + " }\n");
+  daemon.Write("delayd.yaml", "access: { token_file: " + YamlText(tokens) + " }\n");
   const ProcessResult named = daemon.Ctl({"config", "check", path});
   EXPECT_EQ(named.exit_code, 0) << named.err;
   // Root's look at files says nothing of the daemon's.
@@ -174,10 +175,10 @@ TEST(StartTest, ASettingThatNamesWhatIsNotThereIsNamedWithItsPlace) {
        {std::pair<std::string, std::string>{
             "access:\n  read: nobody-of-that-name\n",
             path + ":2:9: access.read: there is no user 'nobody-of-that-name'"},
-        {"access:\n  token_file: " + daemon.Path("nowhere") + "\n",
+        {"access:\n  token_file: " + YamlText(daemon.Path("nowhere")) + "\n",
          path + ":2:15: access.token_file: "},
-        {"tls:\n  certificate: " + daemon.Path("nowhere") + "\n  key: " + daemon.Path("nowhere") +
-             "\n",
+        {"tls:\n  certificate: " + YamlText(daemon.Path("nowhere")) +
+             "\n  key: " + YamlText(daemon.Path("nowhere")) + "\n",
          path + ":3:8: tls.key: "}}) {
     daemon.Write("delayd.yaml", text);
     ExpectRefusal(daemon.StartExpectingFailure({"--config", path}), 2, told);

@@ -23,7 +23,8 @@ using ::testing::HasSubstr;
 const std::string kToken = "e0123456789abcdef0123456789abcdef";
 
 std::string TlsSettings(const CertificateFiles& files) {
-  return "tls: { certificate: " + files.certificate + ", key: " + files.key + " }\n";
+  return "tls: { certificate: " + YamlText(files.certificate) + ", key: " + YamlText(files.key) +
+         " }\n";
 }
 
 class TlsDaemonTest : public ::testing::Test {
@@ -36,10 +37,10 @@ class TlsDaemonTest : public ::testing::Test {
   }
 
   void Start(const std::string& more_settings = "") {
-    const std::string config =
-        daemon_.Write("config.yaml",
-                      TlsSettings(files_) + "access: { token_file: " + daemon_.Path("tokens") +
-                          " }\n" + more_settings);
+    const std::string config = daemon_.Write(
+        "config.yaml",
+        TlsSettings(files_) + "access: { token_file: " + YamlText(daemon_.Path("tokens")) + " }\n" +
+            more_settings);
     ASSERT_TRUE(daemon_.Start({"--config", config, "--api-listen", "127.0.0.1:0"}));
     const std::string address = daemon_.TcpAddress();
     ASSERT_TRUE(address.starts_with("https://")) << address;

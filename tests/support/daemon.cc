@@ -29,6 +29,14 @@ std::string Member(const std::string& json, const std::string& name) {
                             : json.substr(begin, json.find_first_of(",}", begin) - begin);
 }
 
+std::string YamlText(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    quoted.append(c == '\'' ? 2 : 1, c);
+  }
+  return quoted + "'";
+}
+
 Daemon::Daemon() = default;
 Daemon::~Daemon() = default;
 

@@ -24,6 +24,9 @@ std::string DelayctlPath();
 // The text of a member of the first object in `json` that has it; a number as it stands.
 std::string Member(const std::string& json, const std::string& name);
 
+// The text as a value for a configuration file, such as a path below any TMPDIR.
+std::string YamlText(const std::string& text);
+
 class Daemon {
  public:
   Daemon();
