@@ -145,6 +145,8 @@ class [[nodiscard]] StatusOr {
 
   const T& operator*() const& { return value(); }
 
+  T&& operator*() && { return std::move(*this).value(); }
+
   T* operator->() { return &value(); }
 
   const T* operator->() const { return &value(); }

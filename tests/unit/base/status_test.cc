@@ -39,6 +39,13 @@ TEST(StatusTest, DetailsStayWithIt) {
   EXPECT_TRUE(OkStatus().details().empty());
 }
 
+TEST(StatusOrTest, AValueIsMovedOutOfATemporary) {
+  StatusOr<std::string> text(std::string(100, 'x'));
+  const char* const bytes = text.value().data();
+  const std::string taken = *std::move(text);
+  EXPECT_EQ(taken.data(), bytes) << "it was copied";
+}
+
 TEST(StatusOrTest, ErrorsPassThroughTheMacro) {
   EXPECT_EQ(*Quarter(8), 2);
   EXPECT_EQ(Quarter(6).status().reason(), "odd_number");
