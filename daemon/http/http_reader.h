@@ -8,8 +8,8 @@
 //          415 Content-Encoding, 417, 421 foreign Host, 431, 501, 505.
 // Threads: one.
 // Cost:    every byte is looked at once or twice, but a head that arrives in parts is parsed again
-//          with each new line. Memory grows with what has arrived, never with what a header
-//          promises.
+//          with each new line. Memory is taken for eight times what has arrived of a body, never
+//          for all that a header promises.
 // Source:  RFC 9112; the grammar is Boost.Beast's, whose headers stay in the .cc file.
 #pragma once
 

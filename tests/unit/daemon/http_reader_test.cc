@@ -65,6 +65,23 @@ TEST_F(HttpReaderTest, RequestArrivesWholeHoweverItIsCut) {
   }
 }
 
+// By doubling it would take 4 MiB, and as much again on the way there.
+TEST_F(HttpReaderTest, ALargeBodyTakesNoMoreMemoryThanItIsLong) {
+  const std::string piece(size_t{64} * 1024, 'x');
+  constexpr size_t kPieces = 33;
+  HttpReader reader(options_);
+  reader.Append("POST /v1/jobs HTTP/1.1\r\nHost: d\r\nContent-Length: " +
+                std::to_string(kPieces * piece.size()) + "\r\n\r\n");
+  for (size_t i = 0; i < kPieces; ++i) {
+    ASSERT_EQ(reader.Next(), Event::kNeedMore);
+    reader.Append(piece);
+  }
+  ASSERT_EQ(reader.Next(), Event::kRequest);
+  const Request request = reader.TakeRequest();
+  EXPECT_EQ(request.body.size(), kPieces * piece.size());
+  EXPECT_EQ(request.body.capacity(), request.body.size());
+}
+
 // Whole, Beast sees what is wrong before it is known that the head is too long; in pieces, behind
 // it.
 TEST_F(HttpReaderTest, WhatIsWrongNearTheEndOfATooLongHeadIsToldHoweverItIsCut) {
