@@ -1,5 +1,7 @@
 #include "storage/batch.h"
 
+#include <utility>
+
 #include "base/check.h"
 
 namespace delayd::storage {
@@ -37,6 +39,13 @@ void Batch::Put(Table table, std::string_view key, std::string_view value) {
   Add(table, false, key, value);
 }
 
+void Batch::PutLarge(Table table, std::string_view key, std::string value) {
+  Add(table, false, key, {});
+  large_bytes_ += value.size();
+  large_.push_back(std::move(value));
+  ops_.back().large = static_cast<uint32_t>(large_.size());
+}
+
 void Batch::Delete(Table table, std::string_view key) {
   Add(table, true, key, {});
   ++deletes_;
@@ -47,6 +56,7 @@ void Batch::Add(Table table, bool is_delete, std::string_view key, std::string_v
   ops_.push_back({.offset = buffer_.size(),
                   .key_size = static_cast<uint32_t>(key.size()),
                   .value_size = static_cast<uint32_t>(value.size()),
+                  .large = 0,
                   .table = table,
                   .is_delete = is_delete});
   buffer_.append(key);

@@ -3,7 +3,9 @@
 // Units:   bytes() counts keys and values, without any store's own overhead.
 // Errors:  none; a table outside the enumeration is a failed check.
 // Threads: a value. The engine fills it, moves it to the committer, and does not touch it again.
-// Cost:    one growing buffer for the whole batch; no allocation per operation.
+// Cost:    one growing buffer for the whole batch; no allocation per operation. Large values are
+//          taken over as they are: a batch may hold 30 MB of them, and its buffer, growing to that,
+//          would take twice as many pages, each with a fault.
 #pragma once
 
 #include <cstddef>
@@ -43,13 +45,17 @@ class Batch {
   void Reserve(size_t ops, size_t bytes);
 
   void Put(Table table, std::string_view key, std::string_view value);
+  void PutLarge(Table table, std::string_view key, std::string value);
   void Delete(Table table, std::string_view key);
 
   size_t size() const { return ops_.size(); }
 
   bool empty() const { return ops_.empty(); }
 
-  size_t bytes() const { return buffer_.size(); }
+  size_t bytes() const { return buffer_.size() + large_bytes_; }
+
+  // The same without large values: what Reserve is to be told for a batch like this one.
+  size_t buffer_bytes() const { return buffer_.size(); }
 
   size_t deletes() const { return deletes_; }
 
@@ -60,7 +66,8 @@ class Batch {
     return {.table = entry.table,
             .is_delete = entry.is_delete,
             .key = {key, entry.key_size},
-            .value = {key + entry.key_size, entry.value_size}};
+            .value = entry.large == 0 ? std::string_view(key + entry.key_size, entry.value_size)
+                                      : std::string_view(large_[entry.large - 1])};
   }
 
  private:
@@ -68,6 +75,7 @@ class Batch {
     size_t offset;
     uint32_t key_size;
     uint32_t value_size;
+    uint32_t large;  // the value's place in large_, from 1; 0: it follows its key
     Table table;
     bool is_delete;
   };
@@ -76,6 +84,8 @@ class Batch {
 
   std::string buffer_;
   std::vector<Entry> ops_;
+  std::vector<std::string> large_;
+  size_t large_bytes_ = 0;
   size_t deletes_ = 0;  // of them
 };
 

@@ -51,6 +51,12 @@ void PendingChanges::Put(Table table, std::string_view key, std::string_view val
   }
 }
 
+void PendingChanges::PutLarge(Table table, std::string_view key, std::string value) {
+  DELAYD_CHECK(table != Table::kIndex);  // whose recent rows are small ones
+  Open().PutLarge(table, key, std::move(value));
+  Note(table, key);
+}
+
 void PendingChanges::Delete(Table table, std::string_view key) {
   Open().Delete(table, key);
   Note(table, key);
@@ -145,7 +151,7 @@ bool PendingChanges::IsChanging(Table table, std::string_view key) const {
 void PendingChanges::Close(size_t jobs) {
   DELAYD_CHECK(open_ != nullptr);
   ops_expected_ = std::min(open_->size(), kOpsExpectedMax);
-  bytes_expected_ = std::min(open_->bytes(), kBytesExpectedMax);
+  bytes_expected_ = std::min(open_->buffer_bytes(), kBytesExpectedMax);
   closed_.push_back({.sequence = open_sequence_, .batch = std::move(open_), .jobs = jobs});
   open_.reset();
   ++open_sequence_;

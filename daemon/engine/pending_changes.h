@@ -38,6 +38,7 @@ class PendingChanges final : public storage::JobReader {
         open_sequence_(last_committed + 1) {}
 
   void Put(storage::Table table, std::string_view key, std::string_view value);
+  void PutLarge(storage::Table table, std::string_view key, std::string value);
   void Delete(storage::Table table, std::string_view key);
 
   Status Get(storage::Table table, std::string_view key, std::string* value) const override;

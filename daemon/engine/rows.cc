@@ -76,7 +76,7 @@ void EngineCore::PutPayload(storage::JobRecord* record) {
   record->payload_bytes = record->payload.size();
   if (record->payload.size() > limits::kInlinePayloadBytesMax) {
     const storage::FixedKey key = storage::IndexKey(record->id);
-    pending_.Put(Table::kBig, key, storage::EncodeBigPayload(key, record->payload));
+    pending_.PutLarge(Table::kBig, key, storage::EncodeBigPayload(key, record->payload));
     record->payload_is_big = true;
     record->payload.clear();
   }

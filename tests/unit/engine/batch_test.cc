@@ -36,6 +36,19 @@ TEST(BatchTest, P8NothingOfABatchIsThereWhenTheCommitDidNotHappen) {
   EXPECT_EQ(harness.engine().stats().scheduled, 0U);
 }
 
+TEST(BatchTest, LargePayloadsAreNotCopiedIntoTheBatch) {
+  EngineHarness harness;
+  const std::string payload(300'000, 'x');
+  const RequestId request = harness.Send(Enqueue{{In(Millis(1000), payload)}});
+  const auto sealed = harness.engine().Seal(harness.now());
+  ASSERT_TRUE(sealed.has_value());
+  EXPECT_GT(sealed->batch->bytes(), payload.size());
+  EXPECT_LT(sealed->batch->buffer_bytes(), 2000U);
+  ASSERT_TRUE(harness.store().Commit(*sealed->batch).ok());
+  harness.engine().Committed(sealed->sequence);
+  EXPECT_TRUE(harness.Take(request).status.ok());
+}
+
 TEST(BatchTest, P1CountsAreToldWhenTheyAreDurable) {
   for (const Command& command : {Command(GetStats{}), Command(Drain{.on = true})}) {
     EngineHarness harness;

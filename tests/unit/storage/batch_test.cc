@@ -1,5 +1,8 @@
 #include "storage/batch.h"
 
+#include <string>
+#include <utility>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,6 +32,27 @@ TEST(BatchTest, HoldsEmptyValuesAndAnyBytes) {
   batch.Put(Table::kByQueue, std::string_view("\0\xff", 2), "");
   EXPECT_EQ(batch.op(0).key, std::string_view("\0\xff", 2));
   EXPECT_EQ(batch.op(0).value, "");
+}
+
+TEST(BatchTest, TakesLargeValuesOverAsTheyAre) {
+  std::string value(70000, 'x');
+  const char* const bytes = value.data();
+  Batch batch;
+  batch.Put(Table::kIndex, "1", "before");
+  batch.PutLarge(Table::kBig, "2", std::move(value));
+  batch.PutLarge(Table::kBig, "3", "short");
+  batch.Put(Table::kIndex, "4", "behind");
+  EXPECT_EQ(batch.op(0).value, "before");
+  EXPECT_EQ(batch.op(1).table, Table::kBig);
+  EXPECT_FALSE(batch.op(1).is_delete);
+  EXPECT_EQ(batch.op(1).key, "2");
+  EXPECT_EQ(batch.op(1).value, std::string(70000, 'x'));
+  EXPECT_EQ(batch.op(1).value.data(), bytes) << "it was copied";
+  EXPECT_EQ(batch.op(2).value, "short");
+  EXPECT_EQ(batch.op(3).key, "4");
+  EXPECT_EQ(batch.op(3).value, "behind");
+  EXPECT_EQ(batch.bytes(), 4U + 6 + 70000 + 5 + 6);
+  EXPECT_EQ(batch.buffer_bytes(), 4U + 6 + 6);
 }
 
 TEST(WriteOrderTest, ByTableAndKeyAndTheSameRowAsItWas) {
