@@ -14,6 +14,7 @@ namespace {
 // docs/decisions/0047: the core thread itself commits a batch that few clients wait for, if the
 // batches before it were small too and the disk is fast.
 constexpr uint32_t kFewMax = 256;  // clients, and jobs
+constexpr size_t kFewBytesMax = size_t{512} * 1024;
 constexpr uint32_t kSmallBatchesMin = 4;
 constexpr std::chrono::milliseconds kFastCommit{2};
 // The core thread does not commit if a client waits for a job that falls due within this many times
@@ -69,8 +70,9 @@ void Server::Loop::AnswerDurable(uint64_t sequence) {
 
 // True if nobody waits for long while the core thread itself waits for the disk.
 bool Server::Loop::is_small(const engine::SealedBatch& batch) const {
-  return !pipelined_ && clients_ <= kFewMax && batch.jobs <= kFewMax &&
-         engine_->uncommitted_bytes() <= batch.batch->bytes();
+  const size_t bytes = batch.batch->bytes();
+  return !pipelined_ && clients_ <= kFewMax && batch.jobs <= kFewMax && bytes <= kFewBytesMax &&
+         engine_->uncommitted_bytes() <= bytes;
 }
 
 bool Server::Loop::is_expected_soon(const Now& now) const {

@@ -1,6 +1,7 @@
 #include "tests/unit/daemon/fake_engine.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -58,6 +59,7 @@ std::optional<engine::SealedBatch> FakeEngine::Seal(const Now&) {
   in_flight_[sequence] = std::exchange(gathered_, {});
   auto batch = std::make_shared<storage::Batch>();
   batch->Put(storage::Table::kMeta, "batch", "x");
+  batch->PutLarge(storage::Table::kBig, "payload", std::string(payload_bytes, 'x'));
   return engine::SealedBatch{sequence, std::move(batch)};
 }
 

@@ -69,6 +69,7 @@ class FakeEngine final : public engine::Engine {
   Status fatal_status;
   Status refusal;
   Status backlog;
+  std::atomic<size_t> payload_bytes = 0;  // in each batch
   bool job_ready = false;
   size_t own_work_max = SIZE_MAX;
   std::optional<Micros> until_next_event;

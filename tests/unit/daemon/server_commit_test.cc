@@ -110,6 +110,19 @@ TEST_F(ServerCommitTest, ASmallCommitIsWrittenByTheCoreThreadWhileTheDiskIsQuick
   EXPECT_EQ(std::count(writers.end() - 9, writers.end(), core), 0);
 }
 
+TEST_F(ServerCommitTest, ACommitOfManyBytesIsNotWrittenByTheCoreThread) {
+  Start();
+  const std::thread::id core = thread_.get_id();
+  SocketClient client(path_);
+  const uint64_t small = EnqueueUntilTheCoreWrites(&client);
+  engine_.payload_bytes = size_t{1} << 20;
+  EnqueueInTurn(&client, small + 1, small + 3);
+  EXPECT_TRUE(Stop().ok());
+  const auto writers = store_.writers;
+  ASSERT_EQ(writers.size(), small + 3);
+  EXPECT_EQ(std::count(writers.end() - 3, writers.end(), core), 0);
+}
+
 TEST_F(ServerCommitTest, P1SeveralClientsAreAnsweredWhenTheirCommitIsDurableAndNotYetReadable) {
   SendWhileAnotherIsServed(&late_);
   store_.hold_durable = true;
