@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/job.h"
@@ -31,9 +32,25 @@ namespace delayd::protocol {
 // which is the same as absent. Queue and key are validated here too, so that their errors name the
 // line.
 StatusOr<JobSpec> ParseJobSpec(std::string_view json, size_t payload_bytes_max);
-StatusOr<std::vector<JobSpec>> ParseJobSpecLines(std::string_view ndjson,
-                                                 size_t payload_bytes_max,
-                                                 size_t jobs_max);
+
+// The jobs of a body, one a line, read in as many steps as the caller likes.
+class JobSpecLines {
+ public:
+  // Reads on in `ndjson`, the same text each time, until `bytes` of it have been read or nothing is
+  // left, which is true.
+  StatusOr<bool> Read(std::string_view ndjson,
+                      size_t bytes,
+                      size_t payload_bytes_max,
+                      size_t jobs_max);
+
+  std::vector<JobSpec> TakeJobs() { return std::move(jobs_); }
+
+ private:
+  size_t at_ = 0;
+  size_t line_ = 1;
+  std::vector<JobSpec> jobs_;
+};
+
 std::string JobSpecToJson(const JobSpec& spec);
 
 // For imports: reads a job as JobToJson wrote it. Members that only the daemon sets (id,

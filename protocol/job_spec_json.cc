@@ -309,32 +309,35 @@ StatusOr<JobSpec> ParseExportedJob(std::string_view json, size_t payload_bytes_m
   return Parse(json, payload_bytes_max, true);
 }
 
-StatusOr<std::vector<JobSpec>> ParseJobSpecLines(std::string_view ndjson,
-                                                 size_t payload_bytes_max,
-                                                 size_t jobs_max) {
-  std::vector<JobSpec> specs;
-  size_t number = 1;
+StatusOr<bool> JobSpecLines::Read(std::string_view ndjson,
+                                  size_t bytes,
+                                  size_t payload_bytes_max,
+                                  size_t jobs_max) {
+  const size_t end = bytes < ndjson.size() - at_ ? at_ + bytes : ndjson.size();
   while (true) {
     // Skips all blank lines in one scan: a body may consist of nothing else.
-    const size_t blanks = std::min(ndjson.find_first_not_of(" \t\r\n"), ndjson.size());
-    const std::string_view skipped = ndjson.substr(0, blanks);
-    number += static_cast<size_t>(std::count(skipped.begin(), skipped.end(), '\n'));
-    ndjson.remove_prefix(blanks);
-    if (ndjson.empty()) {
-      return specs;
+    const size_t begin = std::min(ndjson.find_first_not_of(" \t\r\n", at_), ndjson.size());
+    const std::string_view skipped = ndjson.substr(at_, begin - at_);
+    line_ += static_cast<size_t>(std::count(skipped.begin(), skipped.end(), '\n'));
+    at_ = begin;
+    if (at_ == ndjson.size()) {
+      return true;
     }
-    if (specs.size() == jobs_max) {
-      return ResourceExhausted("line " + std::to_string(number) + ": the request has more than " +
+    if (at_ >= end) {
+      return false;
+    }
+    if (jobs_.size() == jobs_max) {
+      return ResourceExhausted("line " + std::to_string(line_) + ": the request has more than " +
                                    std::to_string(jobs_max) + " jobs; split it",
                                "body_too_large");
     }
-    const std::string_view line = ndjson.substr(0, ndjson.find('\n'));
+    const std::string_view line = ndjson.substr(at_, ndjson.find('\n', at_) - at_);
     StatusOr<JobSpec> spec = ParseJobSpec(line, payload_bytes_max);
     if (!spec.ok()) {
-      return spec.status().WithContext("line " + std::to_string(number));
+      return spec.status().WithContext("line " + std::to_string(line_));
     }
-    specs.push_back(std::move(spec).value());
-    ndjson.remove_prefix(line.size());
+    jobs_.push_back(std::move(spec).value());
+    at_ += line.size();
   }
 }
 

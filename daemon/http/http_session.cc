@@ -65,15 +65,22 @@ std::optional<Response> HttpSession::RefuseHead(const Request& head) {
 }
 
 std::optional<SessionRequest> HttpSession::Take(const Now& now, bool reads_only) {
-  while (!ended_ && !full()) {
+  while (begun_ || (!ended_ && !full())) {
     if (at_once_ == kAnsweredAtOnceMax) {
       at_once_ = 0;
       return std::nullopt;  // there may be more
     }
-    if (!HasRequest(reads_only)) {
+    if (begun_ ? reads_only : !HasRequest(reads_only)) {
       return std::nullopt;
     }
-    if (std::optional<SessionRequest> request = Begin(now)) {
+    if (!begun_) {
+      Begin();
+    }
+    if (!begun_) {
+      continue;
+    }
+    std::optional<SessionRequest> request = ReadBegun(now);
+    if (request || begun_) {
       return request;
     }
   }
@@ -103,16 +110,19 @@ bool HttpSession::HasRequest(bool reads_only) {
   return !put_off_;
 }
 
-// None: the request was answered on the spot.
-std::optional<SessionRequest> HttpSession::Begin(const Now& now) {
+// Gives the request its slot. If its caller is not admitted, it is answered on the spot.
+void HttpSession::Begin() {
   continue_due_ = false;
-  Request request = reader_.TakeRequest();
+  Begun& begun = begun_.emplace();
+  begun.request = reader_.TakeRequest();
+  Request& request = begun.request;
   if (!judged_) {
     Judge(request);  // without a body, the reader did not call RefuseHead
   }
   Judged judged = *std::exchange(judged_, std::nullopt);
-  const uint64_t tag = first_tag_ + slots_.size();
-  Slot& slot = slots_.emplace_back(Slot{.route = judged.route.number,
+  begun.route = std::move(judged.route);
+  begun.tag = first_tag_ + slots_.size();
+  Slot& slot = slots_.emplace_back(Slot{.route = begun.route.number,
                                         .head_only = request.method == "HEAD",
                                         .close = !request.keep_alive,
                                         .tells_keep_alive = request.is_http_1_0});
@@ -120,13 +130,25 @@ std::optional<SessionRequest> HttpSession::Begin(const Now& now) {
   if (const auto* refusal = std::get_if<Response>(&judged.admitted)) {
     // Guessing tokens takes a connection for each guess.
     ended_ = slot.close = true;
+    begun_.reset();
     AnswerLast(*refusal);
-    return std::nullopt;
+    return;
   }
   auto& caller = std::get<Caller>(judged.admitted);
   request.role = caller.role;
   request.user = std::move(caller.user);
-  Routed routed = router_.Route(request, judged.route, now);
+}
+
+// None: it was answered on the spot, or is still begun.
+std::optional<SessionRequest> HttpSession::ReadBegun(const Now& now) {
+  Routed routed = router_.Route(begun_->request, begun_->route, now, &begun_->lines);
+  if (std::holds_alternative<ReadOn>(routed)) {
+    return std::nullopt;
+  }
+  Slot& slot = slots_.back();
+  const uint64_t tag = begun_->tag;
+  std::string authorization = std::move(begun_->request.authorization);
+  begun_.reset();
   if (auto* order = std::get_if<Order>(&routed)) {
     slot.form = order->form;
     slot.large = HasLargeAnswer(order->command);
@@ -134,7 +156,7 @@ std::optional<SessionRequest> HttpSession::Begin(const Now& now) {
     slot.waits = Waits(order->command);
     if (slot.waits) {
       ++waiting_;
-      slot.authorization = std::move(request.authorization);
+      slot.authorization = std::move(authorization);
       waiting_bytes_ += slot.authorization.size();
     }
     return SessionRequest{tag, std::move(order->command)};
@@ -245,7 +267,7 @@ bool HttpSession::wants_input() const {
 }
 
 bool HttpSession::has_more() const {
-  return !ended_ && !full() && !starved_;
+  return begun_ || (!ended_ && !full() && !starved_);
 }
 
 std::string_view HttpSession::output() const {

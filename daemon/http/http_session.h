@@ -58,7 +58,7 @@ class HttpSession final : public Session {
 
   // A request with a body is a change, so the rest of its body is not read either.
   bool waits_for_room() const override {
-    return !ended_ && reader_.phase() == HttpReader::Phase::kBody;
+    return begun_ || (!ended_ && reader_.phase() == HttpReader::Phase::kBody);
   }
 
   void Answer(uint64_t tag, const engine::Reply& reply) override;
@@ -75,7 +75,8 @@ class HttpSession final : public Session {
   uint64_t requests() const override { return first_tag_ + slots_.size(); }
 
   size_t held_bytes() const override {
-    return reader_.held_bytes() + waiting_bytes_ + held_bytes_ + output_.size();
+    return reader_.held_bytes() + (begun_ ? begun_->request.body.size() : 0) + waiting_bytes_ +
+           held_bytes_ + output_.size();
   }
 
   std::string_view output() const override;
@@ -116,9 +117,19 @@ class HttpSession final : public Session {
     FoundRoute route;
   };
 
+  // A request that has its slot, but has not been read to its end: that takes a step or several,
+  // between which others have their turn.
+  struct Begun {
+    uint64_t tag = 0;
+    Request request;
+    FoundRoute route;
+    protocol::JobSpecLines lines;
+  };
+
   std::optional<SessionRequest> Take(const Now& now, bool reads_only);
   bool HasRequest(bool reads_only);
-  std::optional<SessionRequest> Begin(const Now& now);
+  void Begin();
+  std::optional<SessionRequest> ReadBegun(const Now& now);
   void Judge(const Request& head);
   std::variant<Caller, Response> Admit(const Request& head, const FoundRoute& route) const;
   std::optional<Response> RefuseHead(const Request& head);
@@ -133,6 +144,7 @@ class HttpSession final : public Session {
   const Router& router_;
   Peer peer_;
   std::optional<Judged> judged_;
+  std::optional<Begun> begun_;  // the last of slots_
   std::deque<Slot> slots_;
   uint64_t first_tag_ = 0;  // of slots_.front()
   size_t large_ = 0;        // pending large answers

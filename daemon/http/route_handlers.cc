@@ -211,10 +211,14 @@ Handled EnqueueJobs(const RouteInput& input) {
       .jobs = {}, .user = std::move(quota.user), .user_jobs_max = quota.jobs_max};
   const bool is_lines = request.content_type == kLinesType;
   if (is_lines) {
-    DELAYD_RETURN_IF_ERROR(
-        Take(protocol::ParseJobSpecLines(
-                 request.body, input.payload_bytes_max, limits::kEnqueueBatchJobsMax),
-             &enqueue.jobs));
+    DELAYD_ASSIGN_OR_RETURN(
+        const bool is_read,
+        input.lines->Read(
+            request.body, kBodyStepBytes, input.payload_bytes_max, limits::kEnqueueBatchJobsMax));
+    if (!is_read) {
+      return ReadOn{};
+    }
+    enqueue.jobs = input.lines->TakeJobs();
     if (enqueue.jobs.empty()) {
       return InvalidArgument("the body holds no job; send one job a line");
     }

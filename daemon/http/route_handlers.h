@@ -27,13 +27,14 @@ struct RouteInput {
   const std::vector<std::string>& captures;  // the segments that match the '*' of the route
   const std::vector<std::pair<std::string, std::string>>& query;
   const Now& now;
+  protocol::JobSpecLines* lines;  // of the body, as far as it has been read
   size_t payload_bytes_max;
   uint64_t user_jobs_max;
   const ServiceReport& service;
 };
 
 // A status is a refusal.
-using Handled = std::variant<Order, AdminOrder, Response, Status>;
+using Handled = std::variant<Order, AdminOrder, Response, ReadOn, Status>;
 using Handler = Handled (*)(const RouteInput& input);
 
 // ---- route_handlers.cc: jobs and their leases ----

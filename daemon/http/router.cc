@@ -294,7 +294,10 @@ std::optional<Response> Router::RefuseHead(const FoundRoute& found, Role role) {
   return NotYourRole(role, kRoutes[found.number].role);
 }
 
-Routed Router::Route(const Request& request, const FoundRoute& found, const Now& now) const {
+Routed Router::Route(const Request& request,
+                     const FoundRoute& found,
+                     const Now& now,
+                     protocol::JobSpecLines* lines) const {
   if (std::optional<Response> refused = RefuseHead(found, request.role)) {
     return *std::move(refused);
   }
@@ -315,6 +318,7 @@ Routed Router::Route(const Request& request, const FoundRoute& found, const Now&
                                    .captures = found.captures,
                                    .query = found.target.query,
                                    .now = now,
+                                   .lines = lines,
                                    .payload_bytes_max = options_.payload_bytes_max,
                                    .user_jobs_max = options_.user_jobs_max,
                                    .service = *options_.service});
@@ -326,6 +330,9 @@ Routed Router::Route(const Request& request, const FoundRoute& found, const Now&
   }
   if (auto* order = std::get_if<AdminOrder>(&handled)) {
     return std::move(*order);
+  }
+  if (std::holds_alternative<ReadOn>(handled)) {
+    return ReadOn{};
   }
   return std::get<Response>(std::move(handled));
 }

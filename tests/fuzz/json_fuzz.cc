@@ -58,8 +58,16 @@ void TryList(std::string_view text, const Read& read) {
           "what is read stands there, and a refusal says why");
 }
 
+StatusOr<std::vector<JobSpec>> ParseLines(std::string_view ndjson) {
+  JobSpecLines lines;
+  for (bool is_read = false; !is_read;) {
+    DELAYD_ASSIGN_OR_RETURN(is_read, lines.Read(ndjson, 100, kPayloadBytesMax, kJobsMax));
+  }
+  return lines.TakeJobs();
+}
+
 void TryLines(std::string_view text) {
-  const StatusOr<std::vector<JobSpec>> specs = ParseJobSpecLines(text, kPayloadBytesMax, kJobsMax);
+  const StatusOr<std::vector<JobSpec>> specs = ParseLines(text);
   if (!specs.ok()) {
     Require(specs.status().message().find("line ") != std::string_view::npos, "the line is named");
     return;
@@ -69,7 +77,7 @@ void TryLines(std::string_view text) {
   for (const JobSpec& spec : *specs) {
     lines += JobSpecToJson(spec) + "\n";
   }
-  const StatusOr<std::vector<JobSpec>> again = ParseJobSpecLines(lines, kPayloadBytesMax, kJobsMax);
+  const StatusOr<std::vector<JobSpec>> again = ParseLines(lines);
   Require(again.ok() && again->size() == specs->size(), "as many jobs as were written");
 }
 

@@ -27,6 +27,7 @@
 #include "tests/support/json_members.h"
 #include "tests/support/plain_report.h"
 #include "tests/support/temp_dir.h"
+#include "tests/unit/daemon/router_fixture.h"
 
 #include <sys/stat.h>
 
@@ -94,7 +95,7 @@ std::set<std::string> Taken(const std::string& method,
                         .content_type = body.empty() ? "" : "application/json",
                         .body = body};
   const Router router({.service = &test::kPlainReport});
-  const auto routed = router.Route(request, Router::Find(request), {});
+  const auto routed = RouteOf(router, request, Router::Find(request), {});
   const Response* refusal = std::get_if<Response>(&routed);
   if (refusal == nullptr) {
     ADD_FAILURE() << method << " " << target << " is not refused";

@@ -13,6 +13,15 @@
 
 namespace delayd::http {
 
+// Of a body that is read in one step.
+inline Routed RouteOf(const Router& router,
+                      const Request& request,
+                      const FoundRoute& found,
+                      const Now& now) {
+  protocol::JobSpecLines lines;
+  return router.Route(request, found, now, &lines);
+}
+
 class RouterTest : public ::testing::Test {
  protected:
   Routed Route(const std::string& method,
@@ -21,7 +30,7 @@ class RouterTest : public ::testing::Test {
                const std::string& type = "application/json") {
     const Request request{
         .method = method, .target = target, .content_type = body.empty() ? "" : type, .body = body};
-    return router_.Route(request, Router::Find(request), kNow);
+    return RouteOf(router_, request, Router::Find(request), kNow);
   }
 
   template <typename Command>

@@ -27,7 +27,7 @@ TEST_F(RouterTest, AnIdempotencyKeyIsRefusedWhereARepetitionWouldBeASecondJob) {
                           .content_type = type,
                           .body = body,
                           .has_idempotency_key = true};
-    const auto routed = router_.Route(request, Router::Find(request), kNow);
+    const auto routed = RouteOf(router_, request, Router::Find(request), kNow);
     const Response* response = std::get_if<Response>(&routed);
     if (response != nullptr) {
       EXPECT_EQ(response->status, 400);
@@ -48,7 +48,7 @@ TEST_F(RouterTest, AConditionIsRefusedWhereItWouldBeOverlooked) {
                           .content_type = "application/json",
                           .body = "{}",
                           .if_match = "\"a\""};
-    const auto routed = router_.Route(request, Router::Find(request), kNow);
+    const auto routed = RouteOf(router_, request, Router::Find(request), kNow);
     ASSERT_TRUE(std::holds_alternative<Response>(routed)) << target;
     EXPECT_EQ(std::get<Response>(routed).status, 400);
     EXPECT_THAT(std::get<Response>(routed).body, HasSubstr("invalid_if_match"));
@@ -68,7 +68,7 @@ TEST_F(RouterTest, IfMatchNamesTheStatesThatAChangeIsFor) {
   const auto tags = [this](std::string_view header) -> std::vector<std::string> {
     const Request request{
         .method = "DELETE", .target = "/v1/jobs/42", .if_match = std::string(header)};
-    auto routed = router_.Route(request, Router::Find(request), kNow);
+    auto routed = RouteOf(router_, request, Router::Find(request), kNow);
     const Order* order = std::get_if<Order>(&routed);
     return order == nullptr ? std::vector<std::string>{"refused"}
                             : std::get<engine::Cancel>(order->command).if_tag;
@@ -99,7 +99,7 @@ TEST_F(RouterTest, IfMatchNamesTheStatesThatAChangeIsFor) {
                         .content_type = "application/json",
                         .body = R"({"priority":7})",
                         .if_match = bad};
-    const auto routed = router_.Route(patch, Router::Find(patch), kNow);
+    const auto routed = RouteOf(router_, patch, Router::Find(patch), kNow);
     EXPECT_TRUE(std::holds_alternative<Response>(routed)) << bad;
   }
 }
@@ -490,7 +490,7 @@ class RouterAccessTest : public ::testing::Test {
     const FoundRoute found = Router::Find(request);
     const auto admitted = router.Admit({.known = true, .uid = 4711, .groups = {}}, request, found);
     request.role = std::get<Caller>(admitted).role;
-    const auto routed = router.Route(request, found, kNow);
+    const auto routed = RouteOf(router, request, found, kNow);
     const auto* response = std::get_if<Response>(&routed);
     return response != nullptr ? response->status : 0;
   }
@@ -517,7 +517,7 @@ TEST_F(RouterAccessTest, JobsCountAgainstTheQuotaOfWhoEnqueuesThemAndAdminsHaveN
                           .body = "{}",
                           .role = role,
                           .user = "uid:4711"};
-    const auto routed = router.Route(request, Router::Find(request), kNow);
+    const auto routed = RouteOf(router, request, Router::Find(request), kNow);
     return std::get<engine::Enqueue>(std::get<Order>(routed).command);
   };
   EXPECT_EQ(enqueue(0, Role::kEnqueue).user, "") << "without a quota nothing is counted";
@@ -530,7 +530,7 @@ TEST_F(RouterAccessTest, JobsCountAgainstTheQuotaOfWhoEnqueuesThemAndAdminsHaveN
 TEST_F(RouterAccessTest, ARefusalNamesTheRoleThatIsNeeded) {
   const Router router(RouterOptions{.service = &test::kPlainReport});
   const Request request{.method = "DELETE", .target = "/v1/jobs/1", .role = Role::kRead};
-  const auto routed = router.Route(request, Router::Find(request), kNow);
+  const auto routed = RouteOf(router, request, Router::Find(request), kNow);
   EXPECT_THAT(std::get<Response>(routed).body, HasSubstr("needs the role enqueue"));
   EXPECT_THAT(std::get<Response>(routed).body, HasSubstr("role_needed"));
 }
@@ -561,7 +561,7 @@ TEST_F(RouterAccessTest, WithoutATokenHealthIsAskedForAndAWrongMethodIsToldSo) {
       return refusal->status;
     }
     request.role = std::get<Caller>(admitted).role;
-    return std::get<Response>(router.Route(request, found, kNow)).status;
+    return std::get<Response>(RouteOf(router, request, found, kNow)).status;
   };
   EXPECT_EQ(status("HEAD", "/readyz"), 200);
   EXPECT_EQ(status("POST", "/healthz"), 405);

@@ -175,22 +175,46 @@ TEST(JobSpecJsonTest, AnySpecReadsBack) {
   }
 }
 
+StatusOr<std::vector<JobSpec>> ParseLines(std::string_view ndjson, size_t jobs_max) {
+  JobSpecLines lines;
+  DELAYD_ASSIGN_OR_RETURN(const bool is_read,
+                          lines.Read(ndjson, ndjson.size(), kPayloadMax, jobs_max));
+  EXPECT_TRUE(is_read);
+  return lines.TakeJobs();
+}
+
 TEST(JobSpecLinesTest, BlankLinesAreSkippedButCounted) {
-  const auto specs =
-      ParseJobSpecLines("{\"key\":\"a\"}\n\n  \r\n{\"key\":\"b\"}\r\n", kPayloadMax, 10);
+  const auto specs = ParseLines("{\"key\":\"a\"}\n\n  \r\n{\"key\":\"b\"}\r\n", 10);
   ASSERT_TRUE(specs.ok()) << specs.status().message();
   ASSERT_EQ(specs->size(), 2U);
   EXPECT_EQ((*specs)[1].key, "b");
-  EXPECT_THAT(ParseJobSpecLines("{}\n\n{}\n{\"x\":1}", kPayloadMax, 10).status().message(),
+  EXPECT_THAT(ParseLines("{}\n\n{}\n{\"x\":1}", 10).status().message(),
               HasSubstr("line 4: member 'x': is unknown"));
 }
 
 TEST(JobSpecLinesTest, TooManyJobsAreRefused) {
-  EXPECT_TRUE(ParseJobSpecLines("{}\n{}\n", kPayloadMax, 2).ok());
-  const auto specs = ParseJobSpecLines("{}\n{}\n{}", kPayloadMax, 2);
+  EXPECT_TRUE(ParseLines("{}\n{}\n", 2).ok());
+  const auto specs = ParseLines("{}\n{}\n{}", 2);
   EXPECT_EQ(specs.status().code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(specs.status().message(), HasSubstr("line 3: the request has more than 2 jobs"));
-  EXPECT_TRUE(ParseJobSpecLines("", kPayloadMax, 2)->empty());
+  EXPECT_TRUE(ParseLines("", 2)->empty());
+}
+
+TEST(JobSpecLinesTest, AreReadInStepsAsIfInOne) {
+  const std::string text = "{\"key\":\"a\"}\n\n{\"key\":\"b\"}\n  \n{\"key\":\"c\"}\n{\"x\":1}";
+  for (size_t step = 1; step < text.size(); ++step) {
+    JobSpecLines lines;
+    StatusOr<bool> is_read = false;
+    size_t steps = 0;
+    do {
+      is_read = lines.Read(text, step, kPayloadMax, 10);
+      ++steps;
+    } while (is_read.ok() && !*is_read);
+    EXPECT_THAT(is_read.status().message(), HasSubstr("line 6: member 'x': is unknown")) << step;
+    EXPECT_LE(steps, 4U);
+    EXPECT_EQ(lines.TakeJobs().size(), 3U);
+    EXPECT_EQ(steps == 1, step > text.rfind('{')) << step;
+  }
 }
 
 JobView WholeJob() {
