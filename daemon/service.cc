@@ -300,8 +300,14 @@ storage::RocksJobStoreOptions StoreOptionsOf(const Config& config) {
   return options;
 }
 
-// Ignores or blocks signals that would kill the process needlessly.
+// Ignores or blocks signals that would kill the process needlessly, and unblocks those to stop:
+// what the parent process has blocked is inherited, and only a SIGKILL would end the daemon then.
 void SettleSignals() {
+  sigset_t stops;
+  ::sigemptyset(&stops);
+  ::sigaddset(&stops, SIGTERM);
+  ::sigaddset(&stops, SIGINT);
+  DELAYD_CHECK(::pthread_sigmask(SIG_UNBLOCK, &stops, nullptr) == 0);
   // The daemon must survive when the reader of its log goes away.
   std::signal(SIGPIPE, SIG_IGN);
   // Exceeding the file size limit (LimitFSIZE=) is then reported as an error of the write.

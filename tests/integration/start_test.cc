@@ -304,6 +304,23 @@ TEST(StartTest, ADrainAndAReloadDuringTheStopDoNotEndIt) {
   EXPECT_EQ(result.exit_code, 0) << daemon.log();
 }
 
+TEST(StartTest, ItStopsThoughItsParentHasBlockedTheSignals) {
+  sigset_t stops;
+  sigset_t before;
+  ::sigemptyset(&stops);
+  ::sigaddset(&stops, SIGTERM);
+  ::sigaddset(&stops, SIGINT);
+  for (const int signal : {SIGTERM, SIGINT}) {
+    Daemon daemon;
+    ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &stops, &before), 0);
+    const bool started = daemon.Start();
+    ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
+    ASSERT_TRUE(started);
+    daemon.Signal(signal);
+    daemon.WaitForLog("delayd has ended in order");
+  }
+}
+
 TEST(StartTest, ASignalThatAsksForNothingDoesNotEndIt) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
