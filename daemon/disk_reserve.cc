@@ -1,11 +1,14 @@
 #include "daemon/disk_reserve.h"
 
+#include <fcntl.h>
+
 #include <cerrno>
 #include <limits>
 #include <utility>
 
 #include "base/errno_text.h"
 #include "base/size_text.h"
+#include "base/unique_fd.h"
 #include "daemon/config_values.h"
 #include "daemon/log.h"
 
@@ -40,7 +43,15 @@ StatusOr<uint64_t> FreeFiles(const std::string& directory) {
 
 bool IsReadOnly(const std::string& directory) {
   const StatusOr<struct statvfs> info = AskDisk("state", directory);
-  return info.ok() && (info->f_flag & ST_RDONLY) != 0;
+  if (info.ok() && (info->f_flag & ST_RDONLY) != 0) {
+    return true;
+  }
+  // Newer kernels do not set that flag on an ext4 that they made read-only after an error, and none
+  // sets it on a file system that was shut down. Opening a file of it for writing tells, and writes
+  // nothing. Nobody locks this file, so that the close releases no lock.
+  const UniqueFd file(
+      ::open((directory + "/FORMAT").c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  return !file.valid() && (errno == EROFS || errno == EIO);
 }
 
 bool DiskReserve::Look() {
@@ -82,8 +93,8 @@ Status DiskReserve::Refusal() const {
   if (lack_ == Lack::kWriting) {
     return ResourceExhausted(
         "the file system of " + options_.directory +
-            " is read-only, so no new job is taken, and the next change of any job "
-            "ends the daemon; look at the kernel's log (dmesg), and mount it writable",
+            " is read-only, or was shut down, so no new job is taken, and the next change of any "
+            "job ends the daemon; look at the kernel's log (dmesg), and mount it writable",
         "disk_read_only");
   }
   const std::string jobs = "Jobs that are there are handed out, acked and cancelled as ever";

@@ -8,7 +8,7 @@
 // Units:   bytes.
 // Errors:  if the disk cannot be queried, the verdict stays as it was and one line is logged.
 // Threads: one.
-// Cost:    three statvfs(2) per look.
+// Cost:    three statvfs(2) and one open(2) per look.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,7 @@ struct DiskReserveOptions {
 StatusOr<uint64_t> FreeBytes(const std::string& directory);
 // The largest possible number where the file system has no fixed number of files.
 StatusOr<uint64_t> FreeFiles(const std::string& directory);
+// Whether the file system of this store takes no writes: it is read-only, or was shut down.
 bool IsReadOnly(const std::string& directory);
 
 class DiskReserve {

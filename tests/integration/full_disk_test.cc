@@ -137,6 +137,26 @@ TEST(FullDiskTest, AStartWithoutRoomLeavesNothing) {
   EXPECT_EQ(daemon.Stop().exit_code, 0);
 }
 
+// A file in it that nobody may open for writing is what an ext4 looks like that the kernel made
+// read-only after an error: statvfs(2) says nothing.
+TEST(FullDiskTest, AFileSystemThatTakesNoWritesThoughItIsMountedWritableTakesNoNewJobs) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::string format = daemon.data_dir() + "/FORMAT";
+  if (::mount(format.c_str(), format.c_str(), nullptr, MS_BIND, nullptr) != 0) {
+    GTEST_SKIP() << "cannot mount a file: " << std::strerror(errno);  // NOLINT(*-mt-unsafe)
+  }
+  EXPECT_EQ(::mount(nullptr, format.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr),
+            0);
+  EXPECT_TRUE(WaitUntil([&] { return HttpCall(daemon, "GET", "/readyz").status == 503; }));
+  EXPECT_THAT(daemon.log(), HasSubstr("the disk is read-only; new jobs are refused"));
+  EXPECT_THAT(daemon.Ctl({"enqueue", "-o", "json", "x"}).err, HasSubstr("disk_read_only"));
+  EXPECT_EQ(HttpCall(daemon, "GET", "/healthz").status, 200);
+  EXPECT_EQ(::umount2(format.c_str(), MNT_DETACH), 0);
+  EXPECT_TRUE(WaitUntil([&] { return HttpCall(daemon, "GET", "/readyz").status == 200; }));
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+}
+
 TEST(FullDiskTest, ADaemonThatStartsOnAFullDiskRefusesFromTheFirstRequestOn) {
   Daemon daemon;
   ASSERT_TRUE(
