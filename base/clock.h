@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 #include "base/time.h"
 
@@ -49,8 +50,10 @@ class SimulatedClock final : public Clock {
   Now now_;
 };
 
-// A number that stays the same from boot to shutdown and differs between boots; 0 if the kernel
-// does not provide it.
-uint64_t CurrentBootId();
+// A number that stays the same from boot to shutdown, and differs between boots and between time
+// namespaces, as each of them has a boot clock of its own; 0 if the kernel does not provide it.
+// Tests supply their own files.
+uint64_t CurrentBootId(const std::string& boot_id_path = "/proc/sys/kernel/random/boot_id",
+                       const std::string& offsets_path = "/proc/self/timens_offsets");
 
 }  // namespace delayd

@@ -1,6 +1,11 @@
 #include "base/clock.h"
 
+#include <fstream>
+#include <string>
+
 #include <gtest/gtest.h>
+
+#include "tests/support/temp_dir.h"
 
 namespace delayd {
 namespace {
@@ -33,6 +38,24 @@ TEST(SimulatedClockTest, AStepMovesTheWallOnly) {
 
 TEST(BootIdTest, StaysTheSameWithinABoot) {
   EXPECT_EQ(CurrentBootId(), CurrentBootId());
+}
+
+// A container that is started anew with another offset has another boot clock.
+TEST(BootIdTest, DiffersWhereATimeNamespaceHasAnotherBootClock) {
+  const test::TempDir dir;
+  const auto id_with = [&dir](const std::string& offsets) {
+    std::ofstream(dir.Sub("boot_id")) << "0123456789abcdef-0123-4567-89ab-cdef01234567\n";
+    std::ofstream(dir.Sub("offsets")) << offsets;
+    return CurrentBootId(dir.Sub("boot_id"), dir.Sub("offsets"));
+  };
+  const uint64_t plain = 0x0123456789abcdef;
+  EXPECT_EQ(id_with(""), plain);
+  EXPECT_EQ(id_with("monotonic           0         0\nboottime            0         0\n"), plain);
+  EXPECT_EQ(id_with("monotonic          60         0\nboottime            0         0\n"), plain);
+  const uint64_t later = id_with("monotonic  0  0\nboottime  86400  0\n");
+  EXPECT_NE(later, plain);
+  EXPECT_NE(id_with("monotonic  0  0\nboottime  86400  1\n"), later);
+  EXPECT_NE(id_with("monotonic  0  0\nboottime  -86400  0\n"), later);
 }
 
 }  // namespace
