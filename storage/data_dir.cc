@@ -35,7 +35,8 @@ constexpr std::string_view kFormatPrefix = "delayd-store schema ";
 Status CannotBeThere(const std::string& path) {
   const int error = errno;
   const Status status = PosixError("cannot make the data directory", path);
-  if (error == EACCES || error == EPERM || error == EROFS || error == ENOSPC || error == EDQUOT) {
+  if (error == EACCES || error == EPERM || error == EROFS || error == ENOSPC || error == EDQUOT ||
+      error == EIO) {
     return status;  // already says what to do
   }
   return {

@@ -40,6 +40,20 @@ TEST(FilesTest, P9ADirectoryThatCannotBeListedIsNoEmptyOne) {
   EXPECT_EXIT(look(), ::testing::ExitedWithCode(0), "cannot read directory .*Input/output error");
 }
 
+// An xfs that was shut down fails already there. A start in another directory would serve no job.
+TEST(FilesTest, OfADiskThatFailsNoOtherDirectoryIsAdvised) {
+  const auto look = [] {
+    if (!test::RefuseCall(SYS_newfstatat, EIO)) {
+      std::_Exit(77);
+    }
+    const Status status = DataDir::Acquire("/srv/delayd-of-a-sick-disk").status();
+    const bool advised = status.message().find("set data_dir") != std::string::npos;
+    std::fprintf(stderr, "%s\n", status.message().c_str());
+    std::_Exit(advised ? 1 : 0);
+  };
+  EXPECT_EXIT(look(), ::testing::ExitedWithCode(0), "Input/output error; look at the kernel's log");
+}
+
 TEST(PosixErrorTest, AReadOnlyFileSystemHasItsOwnAdvice) {
   errno = EROFS;
   const Status status = PosixError("cannot open", "/srv/LOCK");
