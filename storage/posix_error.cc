@@ -12,8 +12,10 @@ Status PosixError(std::string_view what, const std::string& path) {
   message += " " + path + ": " + ErrnoText(error);
   switch (error) {
     case EACCES:
-    case EPERM:
       return PermissionDenied(message + std::string(kOwnerCure) + ServiceCure(error, path));
+    case EPERM:
+      return PermissionDenied(message + std::string(kOwnerCure) + std::string(kAttributeCure) +
+                              ServiceCure(error, path));
     case EROFS:
       return PermissionDenied(message + "; mount it writable, or copy the directory elsewhere" +
                               ServiceCure(error, path));

@@ -14,6 +14,9 @@ inline constexpr std::string_view kDiskCure =
 inline constexpr std::string_view kOwnerCure =
     "; run as the owner of the directory; all that is in it must be his, and writable for him "
     "(chown -R, chmod -R u+rwX)";
+// Root meets this too.
+inline constexpr std::string_view kAttributeCure =
+    "; or its attributes forbid it (lsattr shows them, chattr -i -a takes them away)";
 inline constexpr std::string_view kOpenFilesCure = "; raise the limit of open files";
 inline constexpr std::string_view kFileSizeCure =
     "; raise the limit on the size of files (ulimit -f, LimitFSIZE=)";

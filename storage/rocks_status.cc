@@ -47,6 +47,9 @@ Status FromRocks(const rocksdb::Status& status, std::string_view what) {
     if (says("Permission denied")) {
       return PermissionDenied(message + std::string(kOwnerCure));
     }
+    if (says("Operation not permitted")) {
+      return PermissionDenied(message + std::string(kOwnerCure) + std::string(kAttributeCure));
+    }
     const std::string_view cure = says("Too many open files") ? kOpenFilesCure
                                   : says("File too large")    ? kFileSizeCure
                                                               : kDiskCure;

@@ -20,6 +20,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(FilesTest, OfSlashesAloneOneIsLeft) {
   EXPECT_EQ(WithoutTrailingSlashes("//"), "/");
@@ -61,6 +62,14 @@ TEST(PosixErrorTest, AReadOnlyFileSystemHasItsOwnAdvice) {
   EXPECT_THAT(
       status.message(),
       AllOf(HasSubstr("/srv/LOCK"), HasSubstr("mount it writable"), HasSubstr("ReadWritePaths=")));
+}
+
+// Root, who is the owner or as good as that, meets this only where an attribute forbids it.
+TEST(PosixErrorTest, AnAttributeThatForbidsWritingIsTold) {
+  errno = EPERM;
+  EXPECT_THAT(PosixError("cannot open", "/srv/LOCK").message(), HasSubstr("lsattr"));
+  errno = EACCES;
+  EXPECT_THAT(PosixError("cannot open", "/srv/LOCK").message(), Not(HasSubstr("lsattr")));
 }
 
 // As RocksDB's own files have it (rocks_status.cc).

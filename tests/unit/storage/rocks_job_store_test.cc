@@ -529,6 +529,8 @@ TEST(RocksStatusTest, LimitsOfTheSystemAreNotTakenForASickDisk) {
   EXPECT_FALSE(IsNoRoom(rocksdb::IOStatus::IOError("/srv/4.log", "Input/output error")));
   EXPECT_THAT(of("File too large").message(), HasSubstr("(ulimit -f, LimitFSIZE=)"));
   EXPECT_THAT(of("Too many open files").message(), HasSubstr("limit of open files"));
+  EXPECT_EQ(of("Operation not permitted").reason(), "permission_denied");
+  EXPECT_THAT(of("Operation not permitted").message(), HasSubstr("lsattr"));
   EXPECT_THAT(of("Input/output error").message(), HasSubstr("dmesg"));
 }
 
