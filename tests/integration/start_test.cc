@@ -244,6 +244,23 @@ TEST(StartTest, AClosedStderrIsNobodyElsesNumber) {
   EXPECT_EQ(lock.find("cannot listen"), std::string::npos) << lock;
 }
 
+// As in a chroot, which may have no /dev/null to put there. Needs root.
+TEST(StartTest, NorIsItWithoutDevices) {
+  const std::string hide = "mount -t tmpfs none /dev";
+  const std::vector<std::string> alone = {"unshare", "-m", "/bin/sh", "-c"};
+  std::vector<std::string> probe = alone;
+  probe.push_back(hide);
+  if (const ProcessResult probed = RunProcess({.argv = probe}); probed.exit_code != 0) {
+    GTEST_SKIP() << "cannot hide /dev: " << probed.err;
+  }
+  Daemon daemon;
+  daemon.Under("exec unshare -m /bin/sh -c '" + hide + " && exec \"$@\" 2>&-' sh \"$@\"");
+  ASSERT_TRUE(daemon.Start());
+  const std::string fds = "/proc/" + std::to_string(daemon.pid()) + "/fd/";
+  EXPECT_EQ(std::filesystem::read_symlink(fds + "2"), "/");
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+}
+
 TEST(StartTest, AClosedStdinAndStdoutAreNobodyElsesNumbers) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
