@@ -216,7 +216,9 @@ Status EngineCore::ReadPayload(JobRecord* record) const {
                         ": its payload is missing; run 'delayctl verify'",
                     "damaged");
   }
-  DELAYD_RETURN_IF_ERROR(got);
+  if (!got.ok()) {
+    return got.WithContext("job " + std::to_string(ToInt(record->id)));
+  }
   DELAYD_ASSIGN_OR_RETURN(const std::string_view payload, storage::DecodeBigPayload(key, value));
   record->payload.assign(payload);
   return OkStatus();

@@ -115,5 +115,22 @@ TEST_F(DamagedTrimTest, P9WhatLiesBeforeADamagedBlockIsForgotten) {
   EXPECT_EQ(Left(Table::kDone), (std::vector<std::string>{DoneKeyOf(1), DoneKeyOf(2)}));
 }
 
+// The line in the log tells which job is held back.
+TEST(DamagedBlocksTest, P9AJobWhosePayloadCannotBeReadIsNamed) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(0s, std::string(9000, 'b')));
+  DamagedBlocks store(&harness.store());
+  store.rows.emplace(Table::kBig, storage::IndexKey(job.id));
+  const auto engine = Engine::Load({.boot_id = kBootId}, store, harness.now());
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  while ((*engine)->Advance(harness.now())) {
+  }
+  (*engine)->Execute(1, Lease{.queues = {"default"}, .count = 1}, harness.now());
+  const std::vector<Status> incidents = (*engine)->TakeIncidents();
+  ASSERT_THAT(incidents, SizeIs(1));
+  EXPECT_EQ(incidents[0].message(),
+            "job " + std::to_string(ToInt(job.id)) + ": block checksum mismatch");
+}
+
 }  // namespace
 }  // namespace delayd::engine
