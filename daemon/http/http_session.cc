@@ -113,8 +113,7 @@ bool HttpSession::HasRequest(bool reads_only) {
 // Gives the request its slot. If its caller is not admitted, it is answered on the spot.
 void HttpSession::Begin() {
   continue_due_ = false;
-  Begun& begun = begun_.emplace();
-  begun.request = reader_.TakeRequest();
+  Begun& begun = begun_.emplace(Begun{.request = reader_.TakeRequest()});
   Request& request = begun.request;
   if (!judged_) {
     Judge(request);  // without a body, the reader did not call RefuseHead
