@@ -315,8 +315,9 @@ StatusOr<bool> JobSpecLines::Read(std::string_view ndjson,
                                   size_t jobs_max) {
   const size_t end = bytes < ndjson.size() - at_ ? at_ + bytes : ndjson.size();
   while (true) {
-    // Skips all blank lines in one scan: a body may consist of nothing else.
-    const size_t begin = std::min(ndjson.find_first_not_of(" \t\r\n", at_), ndjson.size());
+    // Skips all blank lines of this step in one scan: a body may consist of nothing else.
+    const size_t begin = std::min(ndjson.substr(0, end).find_first_not_of(" \t\r\n", at_),
+                                  std::max(at_, end));  // a line may have gone beyond `end`
     const std::string_view skipped = ndjson.substr(at_, begin - at_);
     line_ += static_cast<size_t>(std::count(skipped.begin(), skipped.end(), '\n'));
     at_ = begin;
