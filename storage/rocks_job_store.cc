@@ -12,7 +12,6 @@
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "storage/rocks_store.h"
-#include "storage/write_rest.h"
 
 namespace delayd::storage {
 namespace {
@@ -88,23 +87,30 @@ Status RocksJobStore::Write(const Batch& batch,
   rocksdb::WriteOptions options;
   options.sync = kSyncCommits;
   options.no_slowdown = true;  // instead of waiting, it says that it is incomplete
+  const auto bytes_a_second = [this] {
+    uint64_t rate = 0;
+    db_->GetIntProperty(rocksdb::DB::Properties::kActualDelayedWriteRate, &rate);
+    return rate;
+  };
+  const auto rest = [this](std::chrono::microseconds step) {
+    // The merge for which writes wait may be refused only now, and nobody else lifts the limits.
+    write_limits_->Look();
+    std::this_thread::sleep_for(step);
+  };
+  using Clock = std::chrono::steady_clock;
+  allowance_.RestBeforeFirstTry(Clock::now(), bytes_a_second, rest);
+  Clock::time_point begun;
   const auto write = [&] {
+    begun = Clock::now();
     const InsertPlan plan(rows, on_durable);
     return db_->Write(options, &write_batch);
   };
+  int tries = 1;
   rocksdb::Status status = write();
-  for (int tries = 1; status.IsIncomplete(); ++tries, status = write()) {
-    const auto bytes_a_second = [this] {
-      uint64_t rate = 0;
-      db_->GetIntProperty(rocksdb::DB::Properties::kActualDelayedWriteRate, &rate);
-      return rate;
-    };
-    RestBeforeTry(tries, batch.bytes(), bytes_a_second, [this](std::chrono::microseconds step) {
-      // The merge for which writes wait may be refused only now, and nobody else lifts the limits.
-      write_limits_->Look();
-      std::this_thread::sleep_for(step);
-    });
+  for (; status.IsIncomplete(); ++tries, status = write()) {
+    RestBeforeTry(tries, batch.bytes(), bytes_a_second, rest);
   }
+  allowance_.Wrote(tries, begun, write_batch.GetDataSize());
   rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);  // off for this thread's other work
   if (!status.ok()) {
     const Status failed = FromRocks(status, "commit failed, its outcome is unknown");

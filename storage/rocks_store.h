@@ -31,6 +31,7 @@
 #include "storage/tombstone_sweeper.h"
 #include "storage/write_limits.h"
 #include "storage/write_order.h"
+#include "storage/write_rest.h"
 
 namespace delayd::storage {
 
@@ -212,6 +213,7 @@ class RocksJobStore final : public JobStore {
   FamilyIds family_ids_{};
   WriteOrder write_order_;
   uint64_t commits_ = 0;
+  WriteAllowance allowance_;
   mutable std::mutex fsync_mutex_;
   Histogram fsync_us_{kFsyncBoundsUs};  // guarded by fsync_mutex_
   // While the database is open.
