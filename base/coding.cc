@@ -1,9 +1,11 @@
 #include "base/coding.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <utility>
 
 #if defined(__aarch64__)
 #include <asm/hwcap.h>
@@ -69,6 +71,37 @@ uint32_t CrcArmv8(const unsigned char* data, size_t size, uint32_t crc) {
 }
 #endif
 
+uint64_t AddToHash(uint64_t hash, char c) {
+  return (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+}
+
+using FingerprintLanes = std::array<FingerprintPart*, 4>;
+
+// Adds as many bytes of each as the shortest has. The compiler keeps variables in registers, but
+// not an array.
+void AddWhatAllHave(const FingerprintLanes& lanes) {
+  const auto [a, b, c, d] = lanes;
+  const size_t size =
+      std::min({a->bytes.size(), b->bytes.size(), c->bytes.size(), d->bytes.size()});
+  uint64_t hash_a = a->fingerprint;
+  uint64_t hash_b = b->fingerprint;
+  uint64_t hash_c = c->fingerprint;
+  uint64_t hash_d = d->fingerprint;
+  for (size_t i = 0; i < size; ++i) {
+    hash_a = AddToHash(hash_a, a->bytes[i]);
+    hash_b = AddToHash(hash_b, b->bytes[i]);
+    hash_c = AddToHash(hash_c, c->bytes[i]);
+    hash_d = AddToHash(hash_d, d->bytes[i]);
+  }
+  a->fingerprint = hash_a;
+  b->fingerprint = hash_b;
+  c->fingerprint = hash_c;
+  d->fingerprint = hash_d;
+  for (FingerprintPart* const lane : lanes) {
+    lane->bytes.remove_prefix(size);
+  }
+}
+
 }  // namespace
 
 uint64_t ByteReader::Varint() {
@@ -119,9 +152,31 @@ uint32_t Crc32c(std::string_view bytes, uint32_t crc) {
 uint64_t Fingerprint(std::string_view bytes, uint64_t seed) {
   uint64_t hash = seed;
   for (const char c : bytes) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    hash = AddToHash(hash, c);
   }
   return hash;
+}
+
+void AddToFingerprints(std::span<FingerprintPart> parts) {
+  FingerprintLanes lanes{};
+  auto next = parts.begin();
+  bool is_full = parts.size() >= lanes.size();
+  for (size_t i = 0; is_full && i < lanes.size(); ++i) {
+    lanes[i] = &*next++;
+  }
+  while (is_full) {
+    AddWhatAllHave(lanes);
+    for (FingerprintPart*& lane : lanes) {
+      if (lane->bytes.empty() && next != parts.end()) {
+        lane = &*next++;
+      } else {
+        is_full = is_full && !lane->bytes.empty();
+      }
+    }
+  }
+  for (FingerprintPart& part : parts) {
+    part.fingerprint = Fingerprint(std::exchange(part.bytes, {}), part.fingerprint);
+  }
 }
 
 std::string FormatFingerprint(uint64_t fingerprint) {

@@ -8,14 +8,20 @@
 #include "daemon/engine/enqueue_checks.h"
 #include "storage/keys.h"
 
+#include <boost/container/small_vector.hpp>
+
 namespace delayd::engine {
 namespace {
 
-// Two requests under one key are the same request when this is equal. A delay counts as it was
-// asked for, so that a retry a second later still matches.
-uint64_t FingerprintOf(const JobSpec& spec) {
+// The fingerprint of all but the payload, which is still to be added. Two requests under one key
+// are the same request when their fingerprints are equal. A delay counts as it was asked for, so
+// that a retry a second later still matches.
+FingerprintPart FingerprintPartOf(const JobSpec& spec) {
+  if (spec.key.empty()) {
+    return {};
+  }
   if (spec.past != nullptr && spec.past->fingerprint != 0) {
-    return spec.past->fingerprint;
+    return {.bytes = {}, .fingerprint = spec.past->fingerprint};
   }
   std::string content;
   if (const auto* at = std::get_if<DueAt>(&spec.due)) {
@@ -51,7 +57,7 @@ uint64_t FingerprintOf(const JobSpec& spec) {
     AppendU32(&content, attempts);
     content.append(error);
   }
-  return Fingerprint(spec.payload, Fingerprint(content));
+  return {.bytes = spec.payload, .fingerprint = Fingerprint(content)};
 }
 
 Status KeyConflict(const JobSpec& spec) {
@@ -164,6 +170,12 @@ Status EngineCore::PlanAll(const std::vector<JobSpec>& specs, std::vector<Enqueu
   std::vector<EnqueuePlan>& plans = *to;
   plans.clear();
   plans.resize(specs.size());
+  boost::container::small_vector<FingerprintPart, 1> fingerprints;
+  fingerprints.reserve(specs.size());
+  for (const JobSpec& spec : specs) {
+    fingerprints.push_back(FingerprintPartOf(spec));
+  }
+  AddToFingerprints(fingerprints);
   boost::unordered_flat_map<std::string, size_t> first_with_key;
   for (size_t i = 0; i < specs.size(); ++i) {
     const JobSpec& spec = specs[i];
@@ -172,7 +184,7 @@ Status EngineCore::PlanAll(const std::vector<JobSpec>& specs, std::vector<Enqueu
     if (spec.key.empty()) {
       continue;
     }
-    plans[i].fingerprint = FingerprintOf(spec);
+    plans[i].fingerprint = fingerprints[i].fingerprint;
     // Neither name holds a newline, so the pair is unambiguous.
     const auto [earlier, is_first] = first_with_key.emplace(spec.queue + '\n' + spec.key, i);
     if (is_first) {

@@ -1,6 +1,9 @@
 #include "base/coding.h"
 
+#include <array>
 #include <limits>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -56,6 +59,36 @@ TEST(CodingTest, AReaderNeverReadsBeyondItsEnd) {
                        4));
   EXPECT_EQ(lying.Bytes(), "");
   EXPECT_FALSE(lying.ok());
+}
+
+// The check values of FNV-1a.
+TEST(FingerprintTest, MatchesThePublishedValues) {
+  EXPECT_EQ(Fingerprint(""), 0xcbf29ce484222325U);
+  EXPECT_EQ(Fingerprint("a"), 0xaf63dc4c8601ec8cU);
+  EXPECT_EQ(Fingerprint("foobar"), 0x85944171f73967e8U);
+  EXPECT_EQ(Fingerprint("bar", Fingerprint("foo")), Fingerprint("foobar"));
+}
+
+TEST(FingerprintTest, OfManyPartsAreThoseOfEachAlone) {
+  std::string text;
+  for (int i = 0; i < 5000; ++i) {
+    text.push_back(static_cast<char>(i * i / 7));
+  }
+  const auto sizes =
+      std::to_array<size_t>({5000, 0, 1, 300, 0, 0, 299, 7, 4999, 64, 63, 65, 0, 2, 1000, 0});
+  for (size_t count = 0; count <= sizes.size(); ++count) {
+    std::vector<FingerprintPart> parts;
+    std::vector<uint64_t> alone;
+    for (size_t i = 0; i < count; ++i) {
+      const std::string_view bytes = std::string_view(text).substr(5000 - sizes[i]);
+      parts.push_back({.bytes = bytes, .fingerprint = i});
+      alone.push_back(Fingerprint(bytes, i));
+    }
+    AddToFingerprints(parts);
+    for (size_t i = 0; i < count; ++i) {
+      EXPECT_EQ(parts[i].fingerprint, alone[i]) << i << " of " << count;
+    }
+  }
 }
 
 // The check value of RFC 3720's polynomial, and the same over every split.

@@ -131,6 +131,38 @@ TEST(EnqueueTest, P7SameKeyAndContentIsTheSameJob) {
   EXPECT_EQ(item.job.due, first.due);
 }
 
+// A store keeps fingerprints, so they must stay as they were in earlier releases.
+TEST(EnqueueTest, P7FingerprintsOfABatchAreThoseOfItsJobsSentAlone) {
+  struct Known {
+    size_t payload_bytes;
+    uint64_t fingerprint;
+  };
+
+  const std::vector<Known> known = {{5000, 0x40eb23ba633ed884},
+                                    {1, 0x0b378205a8c49a2a},
+                                    {0, 0x6dc0da875e8c844c},
+                                    {2049, 0x76a1177a5e5f6ff8},
+                                    {7, 0x5bbd71c7ed763589},
+                                    {3, 0x08fdfb177c767c8a}};
+  EngineHarness harness;
+  Enqueue batch;
+  for (const Known& job : known) {
+    const auto letter = static_cast<char>('a' + batch.jobs.size());
+    batch.jobs.push_back(Keyed({letter}, Millis(1000), std::string(job.payload_bytes, letter)));
+  }
+  batch.jobs.insert(batch.jobs.begin() + 2, In(Millis(1000), "without a key"));
+  const std::vector<JobSpec> alone = batch.jobs;
+  const Reply reply = harness.Call(std::move(batch));
+  ASSERT_TRUE(reply.status.ok());
+  for (const JobSpec& spec : alone) {
+    if (!spec.key.empty()) {
+      const auto number = static_cast<size_t>(spec.key[0] - 'a');
+      EXPECT_EQ(harness.EnqueueOk(spec).fingerprint, known[number].fingerprint) << number;
+    }
+  }
+  EXPECT_EQ(harness.engine().stats().scheduled, alone.size());
+}
+
 TEST(EnqueueTest, P7OtherContentUnderALiveKeyIsAConflict) {
   EngineHarness harness;
   harness.EnqueueOk(Keyed("k", Millis(1000)));
