@@ -67,14 +67,26 @@ delayd::cli::Console::Traits TerminalTraits() {
   return traits;
 }
 
+// Sets signals as we need them, whatever our parent has made of them.
+void SettleSignals() {
+  // With SIGCHLD ignored the exit status of a handler is discarded, and waiting for it looks like
+  // exit 0, which acks.
+  signal(SIGCHLD, SIG_DFL);
+  // Where the parent has blocked these, only SIGKILL would end a verb that waits.
+  sigset_t stops;
+  sigemptyset(&stops);
+  for (const int stop : {SIGTERM, SIGINT, SIGHUP}) {
+    sigaddset(&stops, stop);
+  }
+  pthread_sigmask(SIG_UNBLOCK, &stops, nullptr);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   delayd::ReserveStandardFds();
   delayd::cli::InstallLastWords();
-  // We may have inherited an ignored SIGCHLD. Then the exit status of a handler is discarded, and
-  // waiting for it looks like exit 0, which acks.
-  signal(SIGCHLD, SIG_DFL);
+  SettleSignals();
   std::ios::sync_with_stdio(false);
   // For the widths of characters only; numbers and messages are not localized.
   setlocale(LC_CTYPE, "C.UTF-8");

@@ -187,6 +187,20 @@ TEST(BulkTest, AnImportThatWaitsForItsPipeEndsByASignal) {
   ::close(pipe);
 }
 
+TEST(WatchTest, ASignalThatTheParentHasBlockedEndsItAllTheSame) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    ProcessOptions options = daemon.CtlOptions({"top", "-o", "jsonl", "--interval", "100ms"});
+    options.argv.insert(options.argv.begin(), {"/usr/bin/env", "--block-signal=TERM,INT,HUP"});
+    options.stdout_path = daemon.Path("top." + std::to_string(signal));
+    Process top(options);
+    EXPECT_TRUE(WaitUntil([&] { return !ReadFile(options.stdout_path).empty(); })) << top.err();
+    top.Signal(signal);
+    EXPECT_EQ(top.Wait().signal, signal);
+  }
+}
+
 TEST(BulkTest, AStdoutThatCannotBeWrittenHidesNothing) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
