@@ -72,6 +72,9 @@ void SettleSignals() {
   // With SIGCHLD ignored the exit status of a handler is discarded, and waiting for it looks like
   // exit 0, which acks.
   signal(SIGCHLD, SIG_DFL);
+  // Exceeding the file size limit (ulimit -f) is then reported as an error of the write, and a
+  // worker whose log has reached it goes on with its jobs. Handlers get the default back.
+  signal(SIGXFSZ, SIG_IGN);
   // Where the parent has blocked these, only SIGKILL would end a verb that waits.
   sigset_t stops;
   sigemptyset(&stops);

@@ -246,5 +246,17 @@ TEST(BulkTest, AStdoutThatCannotBeWrittenHidesNothing) {
   }
 }
 
+TEST(BulkTest, AnExportAboveTheLimitOfFileSizesIsTold) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  Import(&daemon, "orders", 500, "1h");
+  ProcessOptions options = daemon.CtlOptions({"export"});
+  options.argv.insert(options.argv.begin(), {"/bin/sh", "-c", "ulimit -f 8; exec \"$@\"", "sh"});
+  const ProcessResult exported = RunProcess(options);
+  EXPECT_EQ(exported.exit_code, 1) << "signal " << exported.signal;
+  EXPECT_THAT(exported.err,
+              AllOf(HasSubstr("cannot write to stdout"), HasSubstr("export stopped after ")));
+}
+
 }  // namespace
 }  // namespace delayd::test

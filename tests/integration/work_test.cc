@@ -114,6 +114,19 @@ TEST(WorkTest, AFailedHandlerIsNotAckedUnderAParentThatIgnoresItsChildren) {
   EXPECT_EQ(ctl({"config", "check", config}).exit_code, 2);
 }
 
+TEST(WorkTest, AWorkerWhoseLogMayNotGrowGoesOnWithItsJobs) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"enqueue", "--queue", "q", "x"});
+  daemon.CtlOk({"enqueue", "--queue", "q", "x"});
+  ProcessOptions options = daemon.CtlOptions(
+      {"work", "--queue", "q", "--count", "2", "--exec", "sh", "-c", "printf %05000d 0 >&2"});
+  options.argv.insert(options.argv.begin(), {"/bin/sh", "-c", "ulimit -f 4; exec \"$@\"", "sh"});
+  const ProcessResult work = RunProcess(options);
+  EXPECT_EQ(work.exit_code, 0) << "signal " << work.signal;
+  EXPECT_EQ(daemon.CtlOk({"list", "--queue", "q", "-q"}), "");
+}
+
 TEST(WorkTest, ALongHandlerKeepsItsLease) {
   // Where the worker or the daemon is not run for a while, a short lease may be over before it is
   // extended.
