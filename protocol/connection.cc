@@ -75,7 +75,8 @@ Status Unreachable(const ServerAddress& address, int error) {
     cause = "nothing listens there";
   }
   const std::string cure =
-      address.server == ServerAddress().server
+      error == EMFILE ? "raise the limit of open files (ulimit -n, or LimitNOFILE= of a service)"
+      : address.server == ServerAddress().server
           ? std::string("start delayd (systemctl start delayd") +
                 (error == ENOENT ? "; restart it where it runs and its socket was removed" : "") +
                 "), or give its address with --server or DELAYCTL_SERVER"

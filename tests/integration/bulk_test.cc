@@ -258,5 +258,17 @@ TEST(BulkTest, AnExportAboveTheLimitOfFileSizesIsTold) {
               AllOf(HasSubstr("cannot write to stdout"), HasSubstr("export stopped after ")));
 }
 
+TEST(BulkTest, AnImportWithoutAFreeFileDescriptorTellsOfTheLimit) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::string file = daemon.Write("jobs", "{\"queue\":\"orders\"}\n");
+  ProcessOptions options = daemon.CtlOptions({"import", "--retry-for", "0s", file});
+  // The standard three, and the file.
+  options.argv.insert(options.argv.begin(), {"/bin/sh", "-c", "ulimit -n 4; exec \"$@\"", "sh"});
+  const ProcessResult imported = RunProcess(options);
+  EXPECT_EQ(imported.exit_code, 5) << "signal " << imported.signal;
+  EXPECT_THAT(imported.err, HasSubstr("Too many open files; raise the limit of open files"));
+}
+
 }  // namespace
 }  // namespace delayd::test
