@@ -34,6 +34,17 @@ uint64_t FileBytes(const std::string& path) {
              : 0;
 }
 
+// Whether a file ends in half a line, as a full disk or a kill leaves it.
+bool EndsInHalfALine(const std::string& path) {
+  if (FileBytes(path) == 0) {
+    return false;
+  }
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(-1, std::ios::end);
+  char last = 0;
+  return file.get(last) && last != '\n';
+}
+
 bool WillNotFire(const JobView& job) {
   return job.state == JobState::kFinished || job.state == JobState::kDead;
 }
@@ -179,6 +190,9 @@ class ImportVerb final : public Verb {
       if (!ack_log_) {
         return InvalidArgument("cannot write the ack log " + protocol::Quoted(*ack_log_path_) +
                                "; check its directory and rights");
+      }
+      if (EndsInHalfALine(*ack_log_path_)) {
+        ack_log_ << '\n';
       }
     }
     return OkStatus();

@@ -310,6 +310,18 @@ TEST(ImportVerbTest, TheAckLogHasALineForEachAcknowledgedJob) {
             "{\"line\":3,\"id\":102,\"key\":\"order:1001\",\"existed\":false}\n");
 }
 
+TEST(ImportVerbTest, TheAckLogGoesOnBehindHalfALineWithALineOfItsOwn) {
+  const test::TempDir dir;
+  const std::string path = dir.Sub("acks");
+  const std::string line = "{\"line\":1,\"id\":100,\"key\":\"order:1001\",\"existed\":false}\n";
+  for (const auto& [before, between] :
+       {std::pair("{\"line\":1,\"i", "\n"), std::pair("{\"line\":1}\n", ""), std::pair("", "")}) {
+    test::WriteFile(path, before);
+    EXPECT_EQ(Ctl({"import", "--ack-log", path}, {.daemon = Accept, .input = "{}\n"}).code, 0);
+    EXPECT_EQ(test::ReadFile(path), std::string(before) + between + line);
+  }
+}
+
 TEST(ImportVerbTest, WhatBelongsToLinesIsRefusedBesideBeanstalkd) {
   for (const std::vector<std::string>& more : std::vector<std::vector<std::string>>{
            {"jobs.jsonl"}, {"--skip", "1"}, {"--batch", "1"}, {"--continue"}}) {
