@@ -33,6 +33,11 @@ constexpr int kLastWordsMs = 500;
 // Nothing signals that the last process of a group is gone, so we poll.
 constexpr Millis kLookAtGroupEvery{20};
 
+constexpr std::string_view kCannotBeEnded =
+    "delayctl: the command cannot be ended: the system forbids it; it is waited for, and its job "
+    "may be handed out meanwhile; where it runs as another user (sudo), run the worker as that "
+    "user\n";
+
 // Whether our stderr can be written to. A stopped terminal or a pager takes nothing, and while
 // waiting for it we could neither keep the lease nor notice a timeout or a signal.
 bool StderrTakes(int wait_ms = 0) {
@@ -392,10 +397,12 @@ void Handler::End(Millis grace) {
   while (IsAlive(group) && clock.Sample().boot < until) {
     Wait(std::min(until, clock.Sample().boot + kLookAtGroupEvery), -1);
   }
-  if (IsAlive(group)) {
-    kill(-group, SIGKILL);
-  }
+  const bool refused = IsAlive(group) && kill(-group, SIGKILL) != 0 && errno == EPERM;
   if (pid_ > 0) {
+    if (refused) {
+      EndLine();
+      PassOn(kCannotBeEnded, true);
+    }
     Wait(BootTime::max(), -1);
   }
   DrainErrors(true);

@@ -1,5 +1,6 @@
 #include "cli/handler.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
@@ -12,11 +13,13 @@
 #include "base/clock.h"
 #include "cli/job_handler.h"
 #include "tests/support/files.h"
+#include "tests/support/refused_call.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/cli/stuck_errors.h"
 
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 namespace delayd::cli {
@@ -184,6 +187,36 @@ TEST_F(HandlerTest, WhatIsLeftOfTheGroupAfterTheGraceIsKilled) {
   pollfd entry{.fd = ends[0], .events = POLLIN, .revents = 0};
   EXPECT_EQ(poll(&entry, 1, 60'000), 1);
   close(ends[0]);
+}
+
+TEST_F(HandlerTest, ThatItMayNotBeEndedIsToldWhileItIsWaitedFor) {
+  const test::TempDir dir;
+  const std::string fifo = dir.Sub("fifo");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const int word = open(fifo.c_str(), O_RDWR | O_CLOEXEC);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    const bool started =
+        test::RefuseCall(SYS_kill, EPERM) && Start("read line <'" + fifo + "'").ok();
+    handler_.End(Millis(0));
+    _exit(started && handler_.exit_code() == 0 ? 0 : 1);
+  }
+  close(ends[1]);
+  pollfd entry{.fd = ends[0], .events = POLLIN, .revents = 0};
+  std::array<char, 512> told{};
+  EXPECT_EQ(poll(&entry, 1, 60'000), 1);
+  EXPECT_GT(entry.revents == 0 ? 0 : read(ends[0], told.data(), told.size() - 1), 0);
+  EXPECT_TRUE(std::string_view(told.data()).find("cannot be ended") != std::string_view::npos)
+      << told.data();
+  EXPECT_EQ(write(word, "\n", 1), 1);
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  close(ends[0]);
+  close(word);
 }
 
 TEST_F(HandlerTest, TheDeadlineComesBeforeTheExit) {
