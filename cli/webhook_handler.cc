@@ -150,6 +150,14 @@ class WebhookRun final : public JobRun {
               sent_on_kept_,
               !sent_on_kept_};
     }
+    // libcurl looks a name up in a thread of its own. That it could not be started has no error
+    // code, only this text.
+    if (status_ == 0 && Why().find("thread failed to start") != std::string::npos) {
+      return {"nack",
+              "webhook: " + Why() + "; " + std::string(kCureForProcesses),
+              std::nullopt,
+              sent_on_kept_};
+    }
     // An answer that is too long still counts as an answer.
     if (result_ != CURLE_OK && !(result_ == CURLE_WRITE_ERROR && answer_full_)) {
       return OfBreak();

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "cli/webhook_signature.h"
 #include "tests/support/http_receiver.h"
+#include "tests/support/no_threads.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 #include <netinet/in.h>
@@ -222,6 +223,17 @@ TEST(WebhookHandlerTest, ANameThatPointsInsideIsRefused) {
   options.url.replace(options.url.find("127.0.0.1"), 9, "localhost");
   EXPECT_EQ(Handle(options).action, "nack");
   EXPECT_THAT(receiver.requests(), IsEmpty());
+}
+
+TEST(WebhookHandlerTest, WithoutAThreadToLookANameUpNoAttemptIsUsed) {
+  WebhookOptions options;
+  options.url = "http://shop.invalid/hook";
+  const test::NoThreads refused;
+  const Verdict verdict = Handle(options);
+  EXPECT_EQ(verdict.action, "nack");
+  EXPECT_THAT(verdict.error, HasSubstr("thread failed to start; allow more processes"));
+  EXPECT_FALSE(verdict.counts_as_attempt);
+  EXPECT_FALSE(verdict.for_good);
 }
 
 TEST(WebhookHandlerTest, AnAnswerWithoutEndIsCutAndStillCounts) {
