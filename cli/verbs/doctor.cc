@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "cli/metrics_page.h"
 #include "cli/stat.h"
 #include "cli/verbs/doctor_checks.h"
@@ -75,6 +77,8 @@ class DoctorVerb final : public Verb {
       is_down_ = health.status().reason() == "unreachable";
       return Fail("daemon", health.status());
     }
+    is_read_only_ = std::ranges::any_of(
+        health->reasons, [](const auto& reason) { return reason.code == "disk_read_only"; });
     findings_.push_back(
         {"daemon",
          !health->well()           ? Result::kFail
@@ -112,12 +116,15 @@ class DoctorVerb final : public Verb {
   void CheckItsDisk(bool local) {
     const std::optional<uint64_t> reserve = Bytes("delayd_disk_reserve_bytes");
     const std::optional<uint64_t> free = Bytes("delayd_disk_free_bytes");
+    if (is_read_only_) {
+      findings_.push_back(CheckReadOnlyDisk(free));
+    }
     if (data_dir_ || (local && is_down_)) {
       findings_.push_back(CheckDisk(data_dir_.value_or("/var/lib/delayd"), reserve));
       if (!data_dir_) {
         findings_.back().what += " (the usual data_dir: one that is down does not tell its own)";
       }
-    } else if (free) {
+    } else if (free && !is_read_only_) {
       findings_.push_back(CheckDaemonsDisk(
           *free, Bytes("delayd_disk_free_inodes"), reserve, Bytes("delayd_store_wal_bytes")));
     }
@@ -228,6 +235,7 @@ class DoctorVerb final : public Verb {
 
   std::optional<std::string> data_dir_;
   bool is_down_ = false;
+  bool is_read_only_ = false;  // the file system of the daemon's data
   StatusOr<std::string> metrics_ = NotFound("not asked for");
   std::vector<Finding> findings_;
 };

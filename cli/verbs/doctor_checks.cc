@@ -125,6 +125,14 @@ Finding CheckSocket(const std::string& path) {
   return finding;
 }
 
+Finding CheckReadOnlyDisk(std::optional<uint64_t> free) {
+  return {.check = "disk",
+          .result = Result::kFail,
+          .what = (free ? std::to_string(*free / kMiB) + " MiB free, and the" : "the") +
+                  std::string(" disk of the daemon's data takes no writes"),
+          .cure = "why: dmesg; then mount it writable: the next change of any job ends the daemon"};
+}
+
 Finding CheckDaemonsDisk(uint64_t free,
                          std::optional<uint64_t> files,
                          std::optional<uint64_t> reserve,
@@ -147,7 +155,13 @@ Finding CheckDisk(const std::string& directory, std::optional<uint64_t> reserve)
     finding.result = Result::kWarn;
     finding.what = directory + ": " + ErrnoText(error);
     finding.cure = error == EACCES ? "run it as the daemon's user, or with sudo"
-                                   : "name the daemon's data_dir with --data-dir";
+                   : error == ENOENT || error == ENOTDIR
+                       ? "name the daemon's data_dir with --data-dir"
+                       : "why: dmesg; then mount it anew";
+    return finding;
+  }
+  if (info.f_blocks == 0) {
+    finding.what = directory + ": its file system tells no sizes; watch its room yourself";
     return finding;
   }
   const uint64_t free = uint64_t{info.f_bavail} * info.f_frsize;

@@ -29,6 +29,8 @@ Finding CheckSocket(const std::string& path);
 // The disk of a local directory. `reserve`: free space below which the daemon takes no new jobs;
 // none when it does not tell.
 Finding CheckDisk(const std::string& directory, std::optional<uint64_t> reserve);
+// A disk that takes no writes, as the daemon tells. `free`: bytes; none when it does not tell.
+Finding CheckReadOnlyDisk(std::optional<uint64_t> free);
 // The disk as the daemon sees it, wherever its data lies. `files`: how many more files it can hold;
 // none: as many as there is space for.
 Finding CheckDaemonsDisk(uint64_t free,

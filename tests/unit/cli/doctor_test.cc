@@ -29,15 +29,19 @@ struct Patient {
   std::optional<QueueCounts> later = {};  // the first of them, at the second look
   std::string metrics_later = {};         // the same
   Millis ahead{0};
-  uint64_t nacked = 0;               // of whichever queue
-  uint32_t attempt = 1;              // of a scheduled job
-  bool is_oldest_elsewhere = false;  // the oldest of all are of queues without trouble
+  uint64_t nacked = 0;  // of whichever queue
+  std::string readiness = R"({"status":"ready","version":"9.9.9"})";
+  std::optional<uint32_t> attempt = 1;  // of a scheduled job; none: there is none any more
+  bool is_oldest_elsewhere = false;     // the oldest of all are of queues without trouble
 };
 
-JobView WaitingJob(uint32_t attempt) {
-  JobView job = SomeJob();
-  job.attempt = attempt;
-  return job;
+std::vector<JobView> WaitingJobs(std::optional<uint32_t> attempt) {
+  std::vector<JobView> jobs;
+  if (attempt) {
+    jobs.push_back(SomeJob());
+    jobs.front().attempt = *attempt;
+  }
+  return jobs;
 }
 
 // All there are, the oldest first; or of one queue.
@@ -67,7 +71,7 @@ Outcome Examine(const Patient& patient, const std::vector<std::string>& more = {
   const auto daemon = [&](const Request& request) {
     const std::string& target = request.target;
     if (target == "/readyz") {
-      return Ok(R"({"status":"ready","version":"9.9.9"})");
+      return Ok(patient.readiness);
     }
     if (target == "/v1/stats") {
       return Ok(protocol::StatsToJson({{"scheduled", uint64_t{0}},
@@ -89,7 +93,7 @@ Outcome Examine(const Patient& patient, const std::vector<std::string>& more = {
     }
     const bool is_waiting = target.find("state=scheduled") != std::string::npos;
     return Ok(protocol::JobPageToJson(
-        {.jobs = is_waiting ? std::vector{WaitingJob(patient.attempt)} : DueJobs(patient, target),
+        {.jobs = is_waiting ? WaitingJobs(patient.attempt) : DueJobs(patient, target),
          .next_cursor = ""}));
   };
   return Ctl(args, {.daemon = daemon, .daemon_ahead = patient.ahead});
@@ -446,6 +450,25 @@ TEST(DoctorTest, TheDiskIsTheDaemons) {
   EXPECT_EQ(told("62914560").code, 1);
   EXPECT_THAT(told("1073741824").out, HasSubstr("warn  disk     1024 MiB free"));
   EXPECT_THAT(told("1.099511627776e+12").out, HasSubstr("ok    disk     1048576 MiB free"));
+}
+
+// Room would be of no help.
+TEST(DoctorTest, OfADiskThatTakesNoWritesItTellsThat) {
+  const auto told = [](const std::string& code, const std::string& metrics) {
+    return Examine({.metrics = metrics,
+                    .readiness = R"({"status":"not ready","version":"9.9.9","reasons":[{"code":")" +
+                                 code + R"(","detail":"so it is"}]})"})
+        .out;
+  };
+  const std::string free = "delayd_disk_free_bytes 1073741824\n";
+  EXPECT_THAT(told("disk_read_only", free),
+              AllOf(HasSubstr("FAIL  disk     1024 MiB free, and the disk of the daemon's data "
+                              "takes no writes\n"),
+                    HasSubstr("do: why: dmesg; then mount it writable"),
+                    Not(HasSubstr("make room"))));
+  EXPECT_THAT(told("disk_read_only", ""),
+              HasSubstr("FAIL  disk     the disk of the daemon's data takes no writes\n"));
+  EXPECT_THAT(told("memory_full", free), HasSubstr("make room"));
 }
 
 TEST(DoctorTest, TheDaemonsInodesAreTold) {
