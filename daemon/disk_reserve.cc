@@ -33,6 +33,9 @@ StatusOr<struct statvfs> AskDisk(const std::string& what, const std::string& dir
 
 StatusOr<uint64_t> FreeBytes(const std::string& directory) {
   DELAYD_ASSIGN_OR_RETURN(const struct statvfs info, AskDisk("free space", directory));
+  if (info.f_blocks == 0) {
+    return Unavailable("the file system of " + directory + " tells no sizes");
+  }
   return uint64_t{info.f_bavail} * info.f_frsize;
 }
 

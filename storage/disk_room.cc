@@ -62,7 +62,7 @@ int AskForRoom(const std::string& directory, uint64_t bytes) {
 std::optional<uint64_t> FreeForAll(const std::string& directory) {
   struct statvfs info {};
 
-  return ::statvfs(directory.c_str(), &info) == 0
+  return ::statvfs(directory.c_str(), &info) == 0 && info.f_blocks != 0
              ? std::optional(uint64_t{info.f_bavail} * info.f_frsize)
              : std::nullopt;
 }

@@ -18,7 +18,7 @@
 
 namespace delayd::storage {
 
-// Free space on the disk of `directory`.
+// Free space on the disk of `directory`; the largest possible number if it is not known.
 uint64_t FreeBytes(rocksdb::FileSystem& disk, const std::string& directory);
 
 struct FlushRoom {

@@ -26,9 +26,9 @@ constexpr off_t kMiB = off_t{1} << 20;
 
 class SmallDisk {
  public:
-  explicit SmallDisk(std::string path) : path_(std::move(path)) {
+  explicit SmallDisk(std::string path, const char* type = "tmpfs") : path_(std::move(path)) {
     fs::create_directory(path_);
-    mounted_ = ::mount("tmpfs", path_.c_str(), "tmpfs", 0, "size=320m,mode=0700") == 0;
+    mounted_ = ::mount(type, path_.c_str(), type, 0, "size=320m,mode=0700") == 0;
     error_ = mounted_ ? "" : std::strerror(errno);  // NOLINT(concurrency-mt-unsafe)
   }
 
@@ -154,6 +154,25 @@ TEST(FullDiskTest, AFileSystemThatTakesNoWritesThoughItIsMountedWritableTakesNoN
   EXPECT_EQ(HttpCall(daemon, "GET", "/healthz").status, 200);
   EXPECT_EQ(::umount2(format.c_str(), MNT_DETACH), 0);
   EXPECT_TRUE(WaitUntil([&] { return HttpCall(daemon, "GET", "/readyz").status == 200; }));
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+}
+
+// It is no empty one.
+TEST(FullDiskTest, OnAFileSystemThatTellsNoSizesAllGoesOn) {
+  Daemon daemon;
+  const SmallDisk disk(daemon.Path("disk"), "ramfs");
+  if (!disk.mounted()) {
+    GTEST_SKIP() << "cannot mount a ramfs: " << disk.error();
+  }
+  const std::string data = daemon.Path("disk/data");
+  ASSERT_TRUE(daemon.Start({"--data-dir", data}));
+  daemon.WaitForLog("tells no sizes");
+  daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  EXPECT_EQ(HttpCall(daemon, "GET", "/readyz").status, 200);
+  EXPECT_THAT(daemon.Ctl({"doctor", "--data-dir", data}).out, HasSubstr("tells no sizes"));
+  daemon.Kill();
+  ASSERT_TRUE(daemon.Start({"--data-dir", data})) << "its log goes into a table";
+  EXPECT_NE(daemon.CtlOk({"list", "-q"}), "");
   EXPECT_EQ(daemon.Stop().exit_code, 0);
 }
 
