@@ -50,25 +50,16 @@ bool IsReadOnly(const std::string& directory) {
     return true;
   }
   // Newer kernels do not set that flag on an ext4 that they made read-only after an error, and none
-  // sets it on a file system that was shut down. Opening a file of it for writing tells, and writes
-  // nothing. Nobody locks this file, so that the close releases no lock.
+  // sets it on a file system that was shut down, or whose server is gone (FUSE, NFS). Opening a
+  // file of it for writing tells, and writes nothing. Nobody locks this file, so that the close
+  // releases no lock.
   const UniqueFd file(
       ::open((directory + "/FORMAT").c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  return !file.valid() && (errno == EROFS || errno == EIO);
+  return !file.valid() && (errno == EROFS || errno == EIO || errno == ENOTCONN || errno == ESTALE);
 }
 
 bool DiskReserve::Look() {
-  const StatusOr<uint64_t> free = options_.free_bytes(options_.directory);
-  if (!free.ok()) {
-    if (!unreadable_) {
-      log::Warn("the disk's free space is not known; storage.reserve does not guard",
-                {{"detail", free.status().message()}});
-    }
-    unreadable_ = true;
-    return false;
-  }
-  unreadable_ = false;
-  const Lack before = std::exchange(lack_, Judge(*free));
+  const Lack before = std::exchange(lack_, Judge());
   const bool has_changed = lack_ != before;
   if (has_changed) {
     refusal_ = Refusal();
@@ -76,10 +67,27 @@ bool DiskReserve::Look() {
   return has_changed;
 }
 
-DiskReserve::Lack DiskReserve::Judge(uint64_t free) const {
+DiskReserve::Lack DiskReserve::Judge() {
+  // First: a file system that takes no writes may not tell its free space either.
   if (options_.is_read_only && options_.is_read_only(options_.directory)) {
     return Lack::kWriting;
   }
+  if (options_.reserve == 0) {
+    return Lack::kNothing;
+  }
+  const StatusOr<uint64_t> free = options_.free_bytes(options_.directory);
+  if (!free.ok() && !std::exchange(unreadable_, true)) {
+    log::Warn("the disk's free space is not known; storage.reserve does not guard",
+              {{"detail", free.status().message()}});
+  }
+  if (!free.ok()) {
+    return lack_ == Lack::kWriting ? Lack::kNothing : lack_;
+  }
+  unreadable_ = false;
+  return JudgeRoom(*free);
+}
+
+DiskReserve::Lack DiskReserve::JudgeRoom(uint64_t free) const {
   const auto with_margin = [this](uint64_t least, Lack lack) {
     return least + (lack_ == lack ? least / 16 : 0);
   };
@@ -96,8 +104,9 @@ Status DiskReserve::Refusal() const {
   if (lack_ == Lack::kWriting) {
     return ResourceExhausted(
         "the file system of " + options_.directory +
-            " is read-only, or was shut down, so no new job is taken, and the next change of any "
-            "job ends the daemon; look at the kernel's log (dmesg), and mount it writable",
+            " is read-only, was shut down, or its server is gone, so no new job is taken, and the "
+            "next change of any job ends the daemon; look at the kernel's log (dmesg), and mount "
+            "it writable",
         "disk_read_only");
   }
   const std::string jobs = "Jobs that are there are handed out, acked and cancelled as ever";

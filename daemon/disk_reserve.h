@@ -6,7 +6,8 @@
 //          any file can be created counts as full too, because each flush creates some. So does a
 //          disk that the kernel made read-only: the first commit would end the daemon.
 // Units:   bytes.
-// Errors:  if the disk cannot be queried, the verdict stays as it was and one line is logged.
+// Errors:  if the free space cannot be queried, the verdict about it stays as it was and one line
+//          is logged.
 // Threads: one.
 // Cost:    three statvfs(2) and one open(2) per look.
 #pragma once
@@ -22,7 +23,7 @@ namespace delayd {
 
 struct DiskReserveOptions {
   std::string directory;
-  uint64_t reserve = 0;  // 0: never refuse
+  uint64_t reserve = 0;  // 0: never refuse for lack of room
   Millis interval{1000};
   // Bytes that the daemon may still write where `directory` is. Tests supply their own.
   std::function<StatusOr<uint64_t>(const std::string& directory)> free_bytes;
@@ -35,7 +36,8 @@ struct DiskReserveOptions {
 StatusOr<uint64_t> FreeBytes(const std::string& directory);
 // The largest possible number where the file system has no fixed number of files.
 StatusOr<uint64_t> FreeFiles(const std::string& directory);
-// Whether the file system of this store takes no writes: it is read-only, or was shut down.
+// Whether the file system of this store takes no writes: it is read-only, was shut down, or its
+// server is gone.
 bool IsReadOnly(const std::string& directory);
 
 class DiskReserve {
@@ -44,7 +46,7 @@ class DiskReserve {
 
   const DiskReserveOptions& options() const { return options_; }
 
-  bool watched() const { return options_.reserve != 0; }
+  bool watched() const { return options_.reserve != 0 || options_.is_read_only; }
 
   // True if refusal() has changed: between OK and an error, or in what is short.
   bool Look();
@@ -55,7 +57,8 @@ class DiskReserve {
  private:
   enum class Lack : uint8_t { kNothing, kFiles, kBytes, kWriting };
 
-  Lack Judge(uint64_t free) const;
+  Lack Judge();
+  Lack JudgeRoom(uint64_t free) const;
   Status Refusal() const;
 
   DiskReserveOptions options_;

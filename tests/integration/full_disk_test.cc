@@ -176,6 +176,28 @@ TEST(FullDiskTest, OnAFileSystemThatTellsNoSizesAllGoesOn) {
   EXPECT_EQ(daemon.Stop().exit_code, 0);
 }
 
+// As FUSE leaves it where its server has ended.
+TEST(FullDiskTest, AFileSystemWhoseServerIsGoneIsTold) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start({"--config", daemon.Write("d.yaml", "storage: { reserve: 0 }\n")}));
+  const std::string data = daemon.data_dir();
+  const int server = ::open("/dev/fuse", O_RDWR | O_CLOEXEC);
+  const std::string options =
+      "fd=" + std::to_string(server) + ",rootmode=40000,user_id=0,group_id=0";
+  const int mounted = ::mount("fuse", data.c_str(), "fuse", 0, options.c_str());
+  const std::string error = std::strerror(errno);  // NOLINT(concurrency-mt-unsafe)
+  ::close(server);
+  if (mounted != 0) {
+    GTEST_SKIP() << "cannot mount a FUSE: " << error;
+  }
+  EXPECT_TRUE(WaitUntil([&] { return HttpCall(daemon, "GET", "/readyz").status == 503; }));
+  EXPECT_THAT(daemon.log(), HasSubstr("or its server is gone"));
+  EXPECT_THAT(daemon.Ctl({"doctor"}).out, HasSubstr("takes no writes"));
+  EXPECT_EQ(::umount2(data.c_str(), MNT_DETACH), 0);
+  EXPECT_TRUE(WaitUntil([&] { return HttpCall(daemon, "GET", "/readyz").status == 200; }));
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+}
+
 TEST(FullDiskTest, ADaemonThatStartsOnAFullDiskRefusesFromTheFirstRequestOn) {
   Daemon daemon;
   ASSERT_TRUE(

@@ -128,10 +128,10 @@ TEST_F(CommitterTest, WhatItsCallerWritesIsWatched) {
 // A disk whose free space the test sets.
 class DiskTest : public ::testing::Test {
  protected:
-  DiskReserve Reserve() {
+  DiskReserve Reserve(uint64_t bytes = 1600) {
     return DiskReserve(
         {.directory = "/d",
-         .reserve = 1600,
+         .reserve = bytes,
          .interval = Millis(1),
          .free_bytes = [this](const std::string&) -> StatusOr<uint64_t> {
            if (broken_) {
@@ -204,6 +204,33 @@ TEST_F(DiskTest, AFileSystemThatWasMadeReadOnlyTakesNoNewJobs) {
   EXPECT_TRUE(reserve.Look());
   EXPECT_EQ(reserve.refusal().reason(), "disk_read_only");
   EXPECT_THAT(reserve.refusal().message(), HasSubstr("/d is read-only"));
+  read_only_ = false;
+  EXPECT_TRUE(reserve.Look());
+  EXPECT_TRUE(reserve.refusal().ok());
+}
+
+// A dead FUSE or NFS does not even tell its free space.
+TEST_F(DiskTest, AFileSystemThatNeitherAnswersNorTakesWritesTakesNoNewJobs) {
+  DiskReserve reserve = Reserve();
+  broken_ = true;
+  read_only_ = true;
+  EXPECT_TRUE(reserve.Look());
+  EXPECT_EQ(reserve.refusal().reason(), "disk_read_only");
+  EXPECT_THAT(reserve.refusal().message(), HasSubstr("or its server is gone"));
+  read_only_ = false;
+  EXPECT_TRUE(reserve.Look());
+  EXPECT_TRUE(reserve.refusal().ok());
+}
+
+TEST_F(DiskTest, WithoutAReserveOnlyAFileSystemThatTakesNoWritesIsToldOf) {
+  DiskReserve reserve = Reserve(0);
+  EXPECT_TRUE(reserve.watched());
+  free_ = 0;
+  files_ = 0;
+  EXPECT_FALSE(reserve.Look());
+  read_only_ = true;
+  EXPECT_TRUE(reserve.Look());
+  EXPECT_EQ(reserve.refusal().reason(), "disk_read_only");
   read_only_ = false;
   EXPECT_TRUE(reserve.Look());
   EXPECT_TRUE(reserve.refusal().ok());
