@@ -15,10 +15,12 @@ namespace {
 
 constexpr std::string_view kNoThread =
     "no thread could be made; the daemon ends. Raise the limit of processes (ulimit -u, TasksMax= "
-    "or LimitNPROC= of the unit, pids.max of a container) or that of memory (ulimit -v, LimitAS=)";
+    "or LimitNPROC= of the unit, pids.max of a container) or that of memory (ulimit -v or -d, "
+    "LimitAS= "
+    "or LimitDATA=)";
 constexpr std::string_view kNoMemory =
-    "no memory is left; the daemon ends. Raise the limit of memory (ulimit -v, LimitAS=), or lower "
-    "memory.budget or limits.connections";
+    "no memory is left; the daemon ends. Raise the limit of memory (ulimit -v or -d, LimitAS= or "
+    "LimitDATA=), or lower memory.budget or limits.connections";
 constexpr std::string_view kMistake = "an error that nobody expects; the daemon ends";
 
 std::string LimitOf(__rlimit_resource resource) {
@@ -34,7 +36,8 @@ void Tell(std::string_view message, std::string_view cause) {
     log::Error(message,
                {{"cause", cause},
                 {"processes_max", LimitOf(RLIMIT_NPROC)},
-                {"memory_max", LimitOf(RLIMIT_AS)}});
+                {"memory_max", LimitOf(RLIMIT_AS)},
+                {"data_max", LimitOf(RLIMIT_DATA)}});
   } else {
     TellOnStderr(message, cause);
   }

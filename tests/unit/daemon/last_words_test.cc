@@ -31,7 +31,8 @@ TEST(LastWordsTest, ALackOfThreadsNamesTheLimitAndIsAFailedStart) {
 TEST(LastWordsTest, ALackOfMemoryNamesTheLimit) {
   EXPECT_EXIT(EndBy(std::bad_alloc()),
               ::testing::ExitedWithCode(kExitFailed),
-              "no memory is left.*memory.budget.*memory_max=([0-9]+|unlimited)");
+              "no memory is left.*LimitDATA=.*memory.budget.*memory_max=([0-9]+|unlimited) "
+              "data_max=([0-9]+|unlimited)");
 }
 
 TEST(LastWordsTest, AMistakeIsToldAndAborts) {
