@@ -6,6 +6,14 @@
 
 namespace delayd::storage {
 
+namespace {
+
+// Of FUSE and NFS.
+constexpr std::string_view kServerCure =
+    "; the server of the file system is gone: look at it, and mount it anew";
+
+}  // namespace
+
 Status PosixError(std::string_view what, const std::string& path) {
   const int error = errno;
   std::string message(what);
@@ -27,6 +35,9 @@ Status PosixError(std::string_view what, const std::string& path) {
       return NotFound(message);
     case EIO:
       return Unavailable(message + std::string(kDiskCure), "storage_io");
+    case ENOTCONN:
+    case ESTALE:
+      return Unavailable(message + std::string(kServerCure), "storage_io");
     case EFBIG:
       return Unavailable(message + std::string(kFileSizeCure), "storage_io");
     case EMFILE:

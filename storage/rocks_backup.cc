@@ -114,7 +114,8 @@ Status CheckOutside(const std::string& directory, const std::string& data_dir) {
     above = above.parent_path();
   }
   if (error) {
-    return Unavailable("cannot look at the directories above " + directory + ": " + error.message(),
+    return Unavailable("cannot look at the directories above " + directory + ": " +
+                           error.message() + std::string(kDiskCure),
                        "storage_io");
   }
   return InvalidArgument("cannot back up to " + directory + ": it lies in the data directory " +
@@ -313,6 +314,17 @@ class UnfinishedCopy {
   UniqueFd lock_;  // of the directory, whatever its name
 };
 
+// The files of a copy are missing only where somebody removes them.
+Status WhyNotWritten(const Status& status, const std::string& directory) {
+  if (status.code() != StatusCode::kNotFound) {
+    return status;
+  }
+  return Unavailable(status.message() + "; what is in " + ParentOf(directory) +
+                         " was removed while the backup was written: leave it there, and back up "
+                         "again",
+                     "storage_io");
+}
+
 Status SyncFiles(const std::string& directory) {
   DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(directory));
   for (const std::string& name : names) {
@@ -353,23 +365,28 @@ Status RocksJobStore::BackUpTo(const std::string& path, const GoOn& go_on) {
   const std::string staging = directory + ".tmp";
   UnfinishedCopy copy;
   DELAYD_RETURN_IF_ERROR(copy.Make(staging));
-  // A copy that filled the store's own disk would end the store: it leaves free what merges do.
-  const bool takes_own_room = AreOnOneDisk(dir_.path(), staging);
-  DELAYD_RETURN_IF_ERROR(CopyLiveFiles(db_.get(), families_, staging, go_on, [&] {
-    return !takes_own_room || merge_room_->HasRoomToFlush();
-  }));
-  DELAYD_RETURN_IF_ERROR(CutAtFirstHole(staging));
-  DELAYD_RETURN_IF_ERROR(copy.MoveTo(directory));
-  DELAYD_CRASH_POINT("backup/copied");
-  DELAYD_RETURN_IF_ERROR(BatchFloor(directory).Set(number));
-  DELAYD_RETURN_IF_ERROR(SyncFiles(directory));
-  // Makes the rename from the staging name durable: FORMAT must never exist under that name.
-  DELAYD_RETURN_IF_ERROR(SyncFile(ParentOf(directory)));
-  DELAYD_CRASH_POINT("backup/synced");
-  // Last: without FORMAT the copy is not taken for a store.
-  DELAYD_RETURN_IF_ERROR(WriteFormatFile(directory));
-  copy.Keep();
-  return OkStatus();
+  const auto write = [&]() -> Status {
+    // A copy that filled the store's own disk would end the store: it leaves free what merges do.
+    const bool takes_own_room = AreOnOneDisk(dir_.path(), staging);
+    DELAYD_RETURN_IF_ERROR(CopyLiveFiles(db_.get(), families_, staging, go_on, [&] {
+      return !takes_own_room || merge_room_->HasRoomToFlush();
+    }));
+    DELAYD_RETURN_IF_ERROR(CutAtFirstHole(staging));
+    DELAYD_RETURN_IF_ERROR(copy.MoveTo(directory));
+    DELAYD_CRASH_POINT("backup/copied");
+    DELAYD_RETURN_IF_ERROR(BatchFloor(directory).Set(number));
+    DELAYD_RETURN_IF_ERROR(SyncFiles(directory));
+    // Makes the rename from the staging name durable: FORMAT must never exist under that name.
+    DELAYD_RETURN_IF_ERROR(SyncFile(ParentOf(directory)));
+    DELAYD_CRASH_POINT("backup/synced");
+    // Last: without FORMAT the copy is not taken for a store.
+    return WriteFormatFile(directory);
+  };
+  const Status written = write();
+  if (written.ok()) {
+    copy.Keep();
+  }
+  return WhyNotWritten(written, directory);
 }
 
 Status BackUpRocksJobStore(JobStore* store, const std::string& directory, const GoOn& go_on) {

@@ -50,6 +50,10 @@ extern "C" int access(const char* path, int mode) noexcept {
   return Fails(path) ? -1 : ::faccessat(AT_FDCWD, path, mode, 0);
 }
 
+extern "C" char* realpath(const char* path, char* /*resolved*/) noexcept {
+  return Fails(path) ? nullptr : ::canonicalize_file_name(path);
+}
+
 extern "C" int chmod(const char* path, mode_t mode) noexcept {
   return Fails(path) ? -1 : ::fchmodat(AT_FDCWD, path, mode, 0);
 }
@@ -93,7 +97,9 @@ TEST_F(BackupFailureTest, ADiskThatGoesAwayMeanwhileFailsTheBackupAndNotTheProce
   Break(dir_.Sub("disk/copy"), ENOTCONN, 3, true);
   const Status status = BackUp();
   EXPECT_EQ(status.reason(), "storage_io");
-  EXPECT_THAT(status.message(), HasSubstr("Transport endpoint is not connected"));
+  EXPECT_THAT(status.message(),
+              HasSubstr("Transport endpoint is not connected; the server of the file system is "
+                        "gone"));
   broken.clear();
   EXPECT_TRUE(BackUp().ok());
 }
@@ -160,6 +166,20 @@ TEST_F(BackupFailureTest, AStopEndsIt) {
   EXPECT_TRUE(IsNothingLeft());
 }
 
+TEST_F(BackupFailureTest, WhereTheCopyIsRemovedMeanwhileItSaysSo) {
+  const Status status = BackUpRocksJobStore(store_.get(), dir_.Sub("disk/copy"), [this] {
+    fs::remove_all(dir_.Sub("disk"));
+    return true;
+  });
+  EXPECT_EQ(status.reason(), "storage_io") << status.message();
+  EXPECT_THAT(status.message(),
+              HasSubstr("what is in " + dir_.Sub("disk") +
+                        " was removed while the backup was "
+                        "written: leave it there, and back up again"));
+  fs::create_directory(dir_.Sub("disk"));
+  EXPECT_TRUE(BackUp().ok());
+}
+
 TEST_F(BackupFailureTest, AdviceOnRightsIsGivenWhereTheyAreMissing) {
   for (const int error : {EACCES, EPERM}) {
     Break(dir_.Sub("disk"), error, 0, true);
@@ -170,6 +190,14 @@ TEST_F(BackupFailureTest, AdviceOnRightsIsGivenWhereTheyAreMissing) {
     Break(dir_.Sub("disk"), error, 0, true);
     EXPECT_EQ(BackUp().reason(), "storage_io") << error;
   }
+}
+
+// As an xfs does that was shut down.
+TEST_F(BackupFailureTest, WhereTheDirectoriesAboveCannotBeLookedAtTheDiskIs) {
+  Break(dir_.Sub("disk"), EIO, 1, true);
+  EXPECT_THAT(BackUp().message(),
+              HasSubstr("cannot look at the directories above " + dir_.Sub("disk/copy") +
+                        ": Input/output error; look at the kernel's log (dmesg)"));
 }
 
 TEST_F(BackupFailureTest, NobodyIsToldToOpenWhatGoesWithTheService) {
