@@ -25,6 +25,7 @@
 #include "storage/live_copy.h"
 #include "storage/log_scan.h"
 #include "storage/numbered_files.h"
+#include "storage/one_disk.h"
 #include "storage/posix_error.h"
 #include "storage/record.h"
 #include "storage/rocks_store.h"
@@ -198,16 +199,6 @@ Status CheckFilesToFlush() {
                          std::to_string(limit.rlim_cur) + " files open, and a backup needs " +
                          std::to_string(kFilesOfFlush) + " more" + std::string(kOpenFilesCure),
                      "storage_io");
-}
-
-// Directories of one disk have one device number, whatever mounts lie between them.
-bool AreOnOneDisk(const std::string& a, const std::string& b) {
-  struct stat a_info {};
-
-  struct stat b_info {};
-
-  return ::stat(a.c_str(), &a_info) == 0 && ::stat(b.c_str(), &b_info) == 0 &&
-         a_info.st_dev == b_info.st_dev;
 }
 
 // The newest log is copied while it is being written, page by page, including the zeroes ahead of

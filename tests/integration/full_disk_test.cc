@@ -10,8 +10,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "storage/one_disk.h"
 #include "tests/integration/http_call.h"
 #include "tests/support/daemon.h"
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
 
 #include <sys/mount.h>
 #include <sys/statvfs.h>
@@ -174,6 +177,25 @@ TEST(FullDiskTest, OnAFileSystemThatTellsNoSizesAllGoesOn) {
   ASSERT_TRUE(daemon.Start({"--data-dir", data})) << "its log goes into a table";
   EXPECT_NE(daemon.CtlOk({"list", "-q"}), "");
   EXPECT_EQ(daemon.Stop().exit_code, 0);
+}
+
+// Each subvolume has a device number of its own.
+TEST(FullDiskTest, SubvolumesOfABtrfsAreOnOneDisk) {
+  const TempDir dir;
+  const ProcessResult made =
+      RunProcess({.argv = {"/bin/sh",
+                           "-c",
+                           "cd \"$1\" && mkdir m && truncate -s 128M image && "
+                           "mkfs.btrfs -q image && mount -o loop image m && mkdir m/here && "
+                           "btrfs subvolume create m/there",
+                           "sh",
+                           dir.path()}});
+  if (made.exit_code != 0) {
+    GTEST_SKIP() << "cannot mount a btrfs: " << made.err;
+  }
+  EXPECT_TRUE(storage::AreOnOneDisk(dir.Sub("m/here"), dir.Sub("m/there")));
+  EXPECT_FALSE(storage::AreOnOneDisk(dir.Sub("m/here"), dir.path()));
+  EXPECT_EQ(::umount2(dir.Sub("m").c_str(), MNT_DETACH), 0);
 }
 
 // As FUSE leaves it where its server has ended.
