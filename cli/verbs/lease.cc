@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/limits.h"
 #include "cli/human_time.h"
@@ -73,11 +75,12 @@ class LeaseVerb final : public Verb {
     if (!counts.ok() || (counts->ready == 0 && !counts->paused)) {
       return none + "; wait longer with --wait";
     }
-    if (counts->paused) {
-      return PausedQueue(queue, counts->ready, counts->pause_left);
-    }
-    if (counts->ready <= counts->damaged) {
+    if (counts->ready != 0 && counts->ready <= counts->damaged) {
       return DamagedQueue(queue, counts->damaged);
+    }
+    if (counts->paused) {
+      return PausedQueue(
+          queue, counts->ready - std::min(counts->ready, counts->damaged), counts->pause_left);
     }
     const std::string ready = Jobs(counts->ready - counts->damaged) + " ready";
     if (counts->concurrency > 0 && counts->leased >= counts->concurrency) {

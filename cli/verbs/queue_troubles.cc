@@ -230,7 +230,9 @@ QueueTroubles::Trouble Tell(const Suspect& suspect) {
   const std::string name = ShellWord(queue.name);
   const std::string oldest =
       suspect.oldest ? ", the oldest for " + RoughDuration(*suspect.oldest) : "";
-  const std::string due = "queue " + queue.name + " has " + Jobs(queue.ready) + " due" + oldest;
+  const std::string due = "queue " + queue.name + " has " +
+                          Jobs(queue.ready - std::min(queue.ready, queue.damaged)) + " due" +
+                          oldest;
   switch (suspect.cause) {
     case Cause::kPaused: {
       const std::string left =
@@ -259,12 +261,13 @@ QueueTroubles::Trouble Tell(const Suspect& suspect) {
   return {};
 }
 
-// Of its scheduled jobs, as many as one page has: those that are due first.
+// Of its scheduled jobs, as many as one page has: those that are due first. False if none is left.
 StatusOr<bool> WereAllTried(Api* api, const std::string& queue) {
   DELAYD_ASSIGN_OR_RETURN(
       const protocol::JobPage page,
       api->ListUpTo({.queue = queue, .state = "scheduled"}, limits::kListLimitMax));
-  return std::ranges::all_of(page.jobs, [](const JobView& job) { return job.attempt != 0; });
+  return !page.jobs.empty() &&
+         std::ranges::all_of(page.jobs, [](const JobView& job) { return job.attempt != 0; });
 }
 
 }  // namespace
@@ -302,8 +305,8 @@ StatusOr<QueueTroubles> FindFailingQueues(Api* api, std::string_view metrics) {
     const auto figure = handed_out.find(queue.name);
     const auto tries = static_cast<uint64_t>(figure == handed_out.end() ? 0 : figure->second);
     // With fewer hand-outs than jobs, some of them have not been tried.
-    if (queue.ready != 0 || queue.leased != 0 || queue.scheduled == 0 || queue.acked != 0 ||
-        tries < queue.scheduled) {
+    if (queue.ready > queue.damaged || queue.leased != 0 || queue.scheduled == 0 ||
+        queue.acked != 0 || tries < queue.scheduled) {
       continue;
     }
     if (troubles.worst.size() == kTold || asked == kAsked) {

@@ -336,13 +336,14 @@ TEST(DoctorTest, WhereHandOutsAreNotToldAQueueWhoseJobsMoveIsNotWithoutAWorker) 
 
 // None of its jobs is due, so nothing but the counts shows it.
 TEST(DoctorTest, AQueueWhoseJobsAllWaitForAnotherAttemptIsNamed) {
-  const auto told = [](const QueueCounts& queue, int handed_out, uint32_t attempt = 1) {
-    return Examine({.queues = {queue},
-                    .metrics = HandedOut("q", handed_out),
-                    .nacked = 5,
-                    .attempt = attempt})
-        .out;
-  };
+  const auto told =
+      [](const QueueCounts& queue, int handed_out, std::optional<uint32_t> attempt = 1) {
+        return Examine({.queues = {queue},
+                        .metrics = HandedOut("q", handed_out),
+                        .nacked = 5,
+                        .attempt = attempt})
+            .out;
+      };
   const QueueCounts failing = {.name = "q", .scheduled = 5};
   EXPECT_THAT(told(failing, 5),
               AllOf(HasSubstr("queue q has 5 jobs waiting for another attempt, and none was acked "
@@ -350,6 +351,9 @@ TEST(DoctorTest, AQueueWhoseJobsAllWaitForAnotherAttemptIsNamed) {
                     HasSubstr("do: see why: delayctl list --queue q --state scheduled -o wide\n")));
   EXPECT_THAT(told(failing, 4), Not(HasSubstr("queue q"))) << "one was not tried yet";
   EXPECT_THAT(told(failing, 5, 0), Not(HasSubstr("queue q"))) << "others were tried, and are gone";
+  EXPECT_THAT(told(failing, 5, std::nullopt), Not(HasSubstr("queue q"))) << "they are gone by now";
+  EXPECT_THAT(told({.name = "q", .scheduled = 5, .ready = 1, .damaged = 1}, 5),
+              HasSubstr("queue q has 5 jobs waiting for another attempt"));
   EXPECT_THAT(told({.name = "q", .scheduled = 5, .acked = 1}, 6), Not(HasSubstr("queue q")));
   EXPECT_THAT(told({.name = "q", .scheduled = 5, .leased = 1}, 6), Not(HasSubstr("queue q")));
   EXPECT_THAT(told({.name = "q"}, 6), Not(HasSubstr("queue q"))) << "they are dead, or cancelled";
@@ -374,7 +378,7 @@ TEST(DoctorTest, DamagedJobsWaitForNoWorker) {
                     .oldest = {{"q", kHour}}})
         .out;
   };
-  EXPECT_THAT(told(1), HasSubstr("no worker asks"));
+  EXPECT_THAT(told(1), HasSubstr("has 1 job due, the oldest for 1h, and no worker asks"));
   EXPECT_THAT(told(2), Not(HasSubstr("no worker asks")));
 }
 

@@ -22,6 +22,11 @@ TEST(LeaseVerbTest, WhatHoldsTheQueueBackIsSaid) {
   EXPECT_THAT(
       said(Ok(R"({"name":"q","ready":3,"paused":true})")),
       HasSubstr("queue q;r is paused, with 3 jobs ready; resume it with: delayctl resume 'q;r'"));
+  EXPECT_THAT(said(Ok(R"({"name":"q","ready":3,"damaged":1,"paused":true})")),
+              HasSubstr("queue q;r is paused, with 2 jobs ready; resume it"));
+  EXPECT_THAT(said(Ok(R"({"name":"q","ready":2,"damaged":2,"paused":true})")),
+              HasSubstr("damaged records keep 2 jobs"))
+      << "a resume would not help";
   EXPECT_THAT(said(Ok(R"({"name":"q","ready":1,"leased":2,"paused":false,"concurrency":2})")),
               HasSubstr("has 1 job ready, and as many leased as its cap allows (2)"));
   EXPECT_THAT(said(Ok(R"({"name":"q","ready":1,"paused":false,"rate":"1/m"})")),

@@ -236,6 +236,7 @@ TEST_F(WorkerTest, DrainDoesNotWaitForTheEndOfAPauseAndTellsOfIt) {
   AddJob(1);
   empty_looks_ = 3;
   paused_ = true;
+  damaged_ = 2;  // nobody gets them, paused or not
   WorkOptions options = Drain({"true"});
   options.concurrency = 3;
   EXPECT_TRUE(RunWorker(std::move(options)).ok());
