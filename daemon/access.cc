@@ -124,12 +124,22 @@ StatusOr<uint32_t> GroupId(const std::string& name) {
   return *found;
 }
 
-// Takes the same time wherever the two differ.
+// Takes the same time wherever the two differ, and whether they are of one length. By words: a
+// reload compares each request that waits with each token.
 bool SameInConstantTime(std::string_view a, std::string_view b) {
-  unsigned difference = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < b.size(); ++i) {
-    const char other = i < a.size() ? a[i] : '\0';
-    difference |= static_cast<unsigned>(other) ^ static_cast<unsigned>(b[i]);
+  const bool is_as_long = a.size() == b.size();
+  const std::string_view other = is_as_long ? a : b;
+  uint64_t difference = is_as_long ? 0 : 1;
+  size_t i = 0;
+  for (; i + sizeof(uint64_t) <= b.size(); i += sizeof(uint64_t)) {
+    uint64_t x = 0;
+    uint64_t y = 0;
+    std::memcpy(&x, other.data() + i, sizeof x);
+    std::memcpy(&y, b.data() + i, sizeof y);
+    difference |= x ^ y;
+  }
+  for (; i < b.size(); ++i) {
+    difference |= static_cast<uint64_t>(other[i] != b[i]);
   }
   return difference == 0;
 }

@@ -245,6 +245,22 @@ TEST_F(TokenFileTest, AReloadTakesTheTokensOfTheFileOrNone) {
   }
 }
 
+TEST_F(TokenFileTest, ATokenThatDiffersAnywhereIsAnother) {
+  for (size_t bytes = 16; bytes <= 40; ++bytes) {
+    const std::string token(bytes, 'k');
+    const Access access = Make({.token_file = Write("read " + token + "\n")});
+    EXPECT_TRUE(access.CallerOfToken(token).has_value());
+    EXPECT_FALSE(access.CallerOfToken("").has_value());
+    EXPECT_FALSE(access.CallerOfToken(token + "k").has_value()) << bytes;
+    EXPECT_FALSE(access.CallerOfToken(token.substr(1)).has_value()) << bytes;
+    for (size_t at = 0; at < bytes; ++at) {
+      std::string other = token;
+      other[at] = 'l';
+      EXPECT_FALSE(access.CallerOfToken(other).has_value()) << bytes << " " << at;
+    }
+  }
+}
+
 TEST_F(TokenFileTest, AFileThatEverybodyCanReadIsRefused) {
   EXPECT_THAT(ErrorOf("read " + kToken, 0644), HasSubstr("chmod o-rw"));
 }
