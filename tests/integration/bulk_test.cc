@@ -204,9 +204,17 @@ TEST(WatchTest, ASignalThatTheParentHasBlockedEndsItAllTheSame) {
 TEST(BulkTest, AStdoutThatCannotBeWrittenHidesNothing) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
-  const auto shell = [&daemon](const std::string& command) {
-    const std::string ctl = "'" + DelayctlPath() + "' --server 'unix:" + daemon.socket() + "' ";
-    return RunProcess({.argv = {"/bin/bash", "-c", "set -o pipefail; " + ctl + command}});
+  // The command may use $2 and $3.
+  const auto shell = [&daemon](const std::string& command,
+                               const std::string& second = "",
+                               const std::string& third = "") {
+    return RunProcess({.argv = {"/bin/bash",
+                                "-c",
+                                "set -o pipefail; \"$0\" --server \"unix:$1\" " + command,
+                                DelayctlPath(),
+                                daemon.socket(),
+                                second,
+                                third}});
   };
   const ProcessResult enqueued = shell("enqueue --queue one x > /dev/full");
   EXPECT_EQ(enqueued.exit_code, 1);
@@ -226,8 +234,8 @@ TEST(BulkTest, AStdoutThatCannotBeWrittenHidesNothing) {
   // Nothing is read before the reader has gone.
   const std::string gone = daemon.Path("gone");
   ASSERT_EQ(::mkfifo(gone.c_str(), 0600), 0);
-  const ProcessResult imported = shell("import -q --batch 1 <(cat '" + gone + "' '" + file +
-                                       "') | { exec 0<&-; echo > '" + gone + "'; }");
+  const ProcessResult imported =
+      shell(R"(import -q --batch 1 <(cat "$2" "$3") | { exec 0<&-; echo > "$2"; })", gone, file);
   EXPECT_EQ(imported.exit_code, 1);
   EXPECT_THAT(imported.err, HasSubstr("resume with --skip"));
 

@@ -122,8 +122,8 @@ TEST(QueueLifeTest, AReloadAppliesCapsAndAMistakeChangesNothing) {
 TEST(QueueLifeTest, AReloadDoesNotReadAPipeASecondTime) {
   Daemon daemon;
   const std::string pipe = daemon.Path("pipe");
-  daemon.Under("mkfifo '" + pipe + "' && (echo 'queues: { q: { concurrency: 1 } }' > '" + pipe +
-               "' &)");
+  // $3 is the argument of --config.
+  daemon.Under("mkfifo \"$3\" && (echo 'queues: { q: { concurrency: 1 } }' > \"$3\" &)");
   ASSERT_TRUE(daemon.Start({"--config", pipe}));
   daemon.Signal(SIGHUP);
   daemon.WaitForLog("not reloaded");

@@ -295,11 +295,12 @@ TEST(StartTest, AFileAboveTheLimitOnSizesIsAnErrorAndNoSignal) {
   ExpectRefusal(daemon.StartExpectingFailure(), 3, "File too large");
 }
 
-// $$ is the shell's number, and then the daemon's.
+// $$ is the shell's number, and then the daemon's. $3 is the argument of --data-dir.
 TEST(StartTest, ADrainAndAReloadDuringTheStartAreDoneBehindIt) {
   Daemon daemon;
-  daemon.Under("(until [ -e '" + daemon.data_dir() +
-               "/LOCK.delayd' ]; do kill -0 $$ || exit; done; kill -USR1 $$; kill -HUP $$) & :");
+  daemon.Under(
+      "(until [ -e \"$3/LOCK.delayd\" ]; do kill -0 $$ || exit; done; "
+      "kill -USR1 $$; kill -HUP $$) & :");
   ASSERT_TRUE(daemon.Start());
   daemon.WaitForLog("draining: ");
   daemon.WaitForLog("the configuration was reloaded");
