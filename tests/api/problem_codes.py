@@ -49,10 +49,9 @@ def sources(root):
     yield os.path.join(root, "daemon", "front_ends.cc")
     # Why the disk takes no new jobs.
     yield os.path.join(root, "daemon", "disk_reserve.cc")
-    # What a backup could not do.
-    yield os.path.join(root, "storage", "posix_error.cc")
-    yield os.path.join(root, "storage", "rocks_backup.cc")
-    yield os.path.join(root, "storage", "rocks_status.cc")
+    # What a backup or verify could not do.
+    for name in ("live_copy.cc", "posix_error.cc", "rocks_backup.cc", "rocks_status.cc", "same_directory.cc", "verify.cc"):
+        yield os.path.join(root, "storage", name)
 
 
 def problem_codes(root):
