@@ -58,9 +58,11 @@ using Body = decltype(Reply::body);
 // Out of line: where g++ 12 can inline it, it warns about members that are never there.
 Body BodyOf(JobView view);
 
-// The store could not be read: any answer from here on may be wrong, so the engine ends.
+// The store could not be read: any answer from here on may be wrong, so the engine ends. A server of
+// files (NFS) may forbid a read of a file that is open.
 inline bool IsReadFailure(const Status& status) {
-  return status.code() == StatusCode::kInternal || status.code() == StatusCode::kUnavailable;
+  return status.code() == StatusCode::kInternal || status.code() == StatusCode::kUnavailable ||
+         status.code() == StatusCode::kPermissionDenied;
 }
 
 class EngineCore final : public Engine {

@@ -96,8 +96,9 @@ class FaultyReads final : public storage::JobReader {
   }
 
   Status Broken() const {
-    return at_ % 2 == 0 ? Unavailable("the disk does not answer", "storage_io")
-                        : Internal("the store makes no sense", "storage_bug");
+    return at_ % 3 == 0   ? Unavailable("the disk does not answer", "storage_io")
+           : at_ % 3 == 1 ? Internal("the store makes no sense", "storage_bug")
+                          : PermissionDenied("the server of files forbids it");
   }
 
   static void Damage(std::string* value) {
@@ -111,7 +112,8 @@ class FaultyReads final : public storage::JobReader {
 };
 
 bool IsFailure(StatusCode code) {
-  return code == StatusCode::kUnavailable || code == StatusCode::kInternal;
+  return code == StatusCode::kUnavailable || code == StatusCode::kInternal ||
+         code == StatusCode::kPermissionDenied;
 }
 
 // What an answer says, as far as it must not depend on luck.
