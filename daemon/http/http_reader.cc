@@ -23,8 +23,9 @@ using beast::http::error;
 using beast::http::field;
 
 // Beast's string_body reserves what Content-Length promises at once; this one as much of it as
-// kPromiseFactor times what has arrived. Growing by doubling, a body of 30 MB was copied once more,
-// and took twice as many pages.
+// kPromiseFactor times what has arrived, once that is kPromiseMin. Growing by doubling, a body of
+// 30 MB was copied once more, and took twice as many pages. With less than kPromiseMin of each
+// body, a kernel that gives huge pages of 2 MiB made all that was reserved real memory.
 struct GrowingBody {
   using value_type = std::string;
 
@@ -43,7 +44,7 @@ struct GrowingBody {
       code = {};
       size_t bytes = 0;
       if (const uint64_t size = body_.size() + beast::buffer_bytes(buffers);
-          size > body_.capacity() && size < promised_) {
+          size > body_.capacity() && size >= kPromiseMin && size < promised_) {
         body_.reserve(std::min(promised_, kPromiseFactor * size));
       }
       for (const boost::asio::const_buffer buffer : beast::buffers_range_ref(buffers)) {
@@ -57,6 +58,7 @@ struct GrowingBody {
 
    private:
     static constexpr uint64_t kPromiseFactor = 8;
+    static constexpr uint64_t kPromiseMin = uint64_t{1} << 20;
 
     value_type& body_;
     uint64_t promised_ = 0;  // in Content-Length; it is checked before the first byte is put

@@ -8,8 +8,8 @@
 //          415 Content-Encoding, 417, 421 foreign Host, 431, 501, 505.
 // Threads: one.
 // Cost:    every byte is looked at once or twice, but a head that arrives in parts is parsed again
-//          with each new line. Memory is taken for eight times what has arrived of a body, never
-//          for all that a header promises.
+//          with each new line. From 1 MiB of a body on, memory is reserved for eight times what
+//          has arrived, never for all that a header promises.
 // Source:  RFC 9112; the grammar is Boost.Beast's, whose headers stay in the .cc file.
 #pragma once
 

@@ -82,6 +82,23 @@ TEST_F(HttpReaderTest, ALargeBodyTakesNoMoreMemoryThanItIsLong) {
   EXPECT_EQ(request.body.capacity(), request.body.size());
 }
 
+// Where the kernel gives huge pages, what is reserved for many bodies that have just begun is real
+// memory.
+TEST_F(HttpReaderTest, ABodyThatHasJustBegunTakesNoMemoryForWhatItPromises) {
+  const std::string piece(size_t{64} * 1024, 'x');
+  constexpr size_t kPieces = 7;
+  HttpReader reader(options_);
+  reader.Append("POST /v1/jobs HTTP/1.1\r\nHost: d\r\nContent-Length: " +
+                std::to_string(kPieces * piece.size()) + "\r\n\r\n");
+  for (size_t i = 0; i < kPieces; ++i) {
+    ASSERT_EQ(reader.Next(), Event::kNeedMore);
+    reader.Append(piece);
+  }
+  ASSERT_EQ(reader.Next(), Event::kRequest);
+  const Request request = reader.TakeRequest();
+  EXPECT_GT(request.body.capacity(), request.body.size()) << "its length was reserved";
+}
+
 // Whole, Beast sees what is wrong before it is known that the head is too long; in pieces, behind
 // it.
 TEST_F(HttpReaderTest, WhatIsWrongNearTheEndOfATooLongHeadIsToldHoweverItIsCut) {
