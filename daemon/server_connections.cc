@@ -181,7 +181,8 @@ void Server::Loop::MakeRoom(const Now& now) {
               {{"bytes", held_bytes_}, {"of_the_largest", most->held_bytes}});
     Session& session = most->session();
     const Session::Phase phase = session.phase();
-    if (phase != Session::Phase::kHead && phase != Session::Phase::kBody) {
+    if (phase != Session::Phase::kHead && phase != Session::Phase::kBody &&
+        !session.has_untaken()) {
       Drop(most, now);
       continue;
     }

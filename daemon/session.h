@@ -85,8 +85,12 @@ class Session {
   // gone out; the client cannot have learned of these.
   virtual std::vector<LeaseToken> TakeUntold() { return {}; }
 
-  // Gives up on the request that the client is still sending: tells it why, then ends.
+  // Gives up on the request that the client is still sending, or that has not been taken yet: tells
+  // it why, then ends.
   virtual void Refuse(const Status& why) = 0;
+
+  // A request that has arrived has not been taken yet, and Refuse can answer it.
+  virtual bool has_untaken() const { return false; }
 
   // False: input stays in the socket until answers have gone out. A session that takes no more
   // requests still accepts input and drops it, so that the end of the connection is noticed.

@@ -109,6 +109,8 @@ class TlsSession final : public Session {
 
   bool greets() const override { return !greeted_ && !ended_; }
 
+  bool has_untaken() const override { return !ended_ && inner_->has_untaken(); }
+
   bool has_more() const override { return !ended_ && inner_->has_more(); }
 
   bool held_up() const override { return !ended_ && inner_->held_up(); }

@@ -236,11 +236,19 @@ void HttpSession::InputEnded() {
 }
 
 void HttpSession::Refuse(const Status& why) {
-  if (!ended_) {
-    End(why.code() == StatusCode::kDeadlineExceeded ? ProblemResponse(408, why)
-                                                    : ProblemResponse(why));
-    reader_.Drop();
+  if (ended_ && !begun_) {
+    return;
   }
+  const Response response = why.code() == StatusCode::kDeadlineExceeded ? ProblemResponse(408, why)
+                                                                        : ProblemResponse(why);
+  if (begun_) {
+    begun_.reset();
+    ended_ = slots_.back().close = true;
+    AnswerLast(response);
+  } else {
+    End(response);
+  }
+  reader_.Drop();
 }
 
 std::vector<LeaseToken> HttpSession::TakeUntold() {

@@ -67,6 +67,9 @@ class HttpSession final : public Session {
   void Stop() override;
   void InputEnded() override;
   void Refuse(const Status& why) override;
+
+  bool has_untaken() const override { return begun_ || (put_off_ && !ended_); }
+
   std::vector<LeaseToken> TakeUntold() override;
 
   bool wants_input() const override;

@@ -12,21 +12,53 @@
 namespace delayd::http {
 namespace {
 
+constexpr size_t kJobs = 5;
+
+std::string JobsOfHalfAStep() {
+  std::string body;
+  for (size_t i = 0; i < kJobs; ++i) {
+    body += "{\"payload\":\"" + std::string(kBodyStepBytes / 2, 'x') + "\"}\n";
+  }
+  return body;
+}
+
+std::string Post(const std::string& body, const std::string& header = "") {
+  return "POST /v1/jobs HTTP/1.1\r\nHost: d\r\nContent-Type: application/x-ndjson\r\n" + header +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+// All clients together may send too much meanwhile.
+TEST(HttpBodyStepsTest, BetweenTwoStepsItCanBeRefused) {
+  const ReaderOptions options;
+  const Router router{RouterOptions{.service = &test::kPlainReport}};
+  HttpSession session(options, router);
+  session.Receive("GET /v1/stats HTTP/1.1\r\nHost: d\r\n\r\n" + Post(JobsOfHalfAStep()));
+  const std::optional<SessionRequest> before = session.Next(kNow);
+  ASSERT_TRUE(before.has_value());
+  EXPECT_FALSE(session.has_untaken());
+  EXPECT_FALSE(session.Next(kNow).has_value());
+  EXPECT_TRUE(session.has_untaken());
+  session.Refuse(Unavailable("too much", "too_much_at_once"));
+  EXPECT_FALSE(session.has_untaken());
+  EXPECT_FALSE(session.has_more());
+  EXPECT_FALSE(session.Next(kNow).has_value());
+  EXPECT_LT(session.held_bytes(), 1000U);
+  EXPECT_EQ(session.output(), "") << "the answer before it comes first";
+  session.Answer(before->tag, {.body = engine::StatsView{}});
+  const std::string output(session.output());
+  EXPECT_TRUE(output.starts_with("HTTP/1.1 200 OK\r\n")) << output;
+  EXPECT_NE(output.find("HTTP/1.1 503 Service Unavailable\r\n"), std::string::npos) << output;
+  session.Sent(output.size());
+  EXPECT_TRUE(session.finished());
+}
+
 // Others have their turn between them.
 TEST(HttpBodyStepsTest, ALargeBodyIsReadInSteps) {
   const ReaderOptions options;
   const Router router{RouterOptions{.service = &test::kPlainReport}};
   HttpSession session(options, router);
-  constexpr size_t kJobs = 5;
-  std::string body;
-  for (size_t i = 0; i < kJobs; ++i) {
-    body += "{\"payload\":\"" + std::string(kBodyStepBytes / 2, 'x') + "\"}\n";
-  }
-  const std::string post =
-      "POST /v1/jobs HTTP/1.1\r\nHost: d\r\nContent-Type: application/x-ndjson\r\n"
-      "Connection: close\r\nContent-Length: " +
-      std::to_string(body.size()) + "\r\n\r\n" + body;
-  session.Receive(post);
+  const std::string body = JobsOfHalfAStep();
+  session.Receive(Post(body, "Connection: close\r\n"));
   for (size_t step = 1; step <= 2; ++step) {
     EXPECT_FALSE(session.Next(kNow).has_value());
     EXPECT_TRUE(session.has_more());

@@ -120,6 +120,25 @@ TEST_F(ServerTest, P10AClientThatDoesNotReadIsDroppedWhenAllTogetherHaveTooMuch)
   EXPECT_EQ(figures_->crowded_out, 1U);
 }
 
+TEST_F(ServerTest, P10ARequestThatWaitsForACommitIsToldThatAllTogetherHaveTooMuch) {
+  options_.held_bytes_max = 10'000;
+  options_.uncommitted_bytes_max = 0;
+  store_.gated = true;
+  Start();
+  SocketClient first(path_);
+  first.Send(kEnqueue);
+  PassATurn();
+  SocketClient large(path_);
+  large.Send(
+      "POST /v1/jobs HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
+      "Content-Length: 20000\r\n\r\n" +
+      std::string(19'998, ' ') + "{}");
+  EXPECT_THAT(large.ReadAll(), AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("too_much_at_once")));
+  store_.gate.set_value();
+  EXPECT_THAT(first.ReadUntil("\r\n\r\n"), StartsWith("HTTP/1.1 201"));
+  EXPECT_TRUE(Stop().ok());
+}
+
 TEST_F(ServerTest, ConnectionsThatCannotBeAcceptedAreCounted) {
   server_clock_ = &hand_clock_;
   Start();
