@@ -16,8 +16,7 @@ namespace {
 constexpr std::string_view kNoThread =
     "no thread could be made; the daemon ends. Raise the limit of processes (ulimit -u, TasksMax= "
     "or LimitNPROC= of the unit, pids.max of a container) or that of memory (ulimit -v or -d, "
-    "LimitAS= "
-    "or LimitDATA=)";
+    "LimitAS= or LimitDATA=)";
 constexpr std::string_view kNoMemory =
     "no memory is left; the daemon ends. Raise the limit of memory (ulimit -v or -d, LimitAS= or "
     "LimitDATA=), or lower memory.budget or limits.connections";
