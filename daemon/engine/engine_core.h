@@ -58,12 +58,9 @@ using Body = decltype(Reply::body);
 // Out of line: where g++ 12 can inline it, it warns about members that are never there.
 Body BodyOf(JobView view);
 
-// The store could not be read: any answer from here on may be wrong, so the engine ends. A server of
-// files (NFS) may forbid a read of a file that is open.
-inline bool IsReadFailure(const Status& status) {
-  return status.code() == StatusCode::kInternal || status.code() == StatusCode::kUnavailable ||
-         status.code() == StatusCode::kPermissionDenied;
-}
+// The store could not be read: any answer from here on may be wrong, so the engine ends. (An NFS
+// may forbid to read a file that is open.)
+bool IsReadFailure(const Status& status);
 
 class EngineCore final : public Engine {
  public:

@@ -19,6 +19,11 @@ Status UnknownJob(JobId id) {
 
 }  // namespace
 
+bool IsReadFailure(const Status& status) {
+  return status.code() == StatusCode::kInternal || status.code() == StatusCode::kUnavailable ||
+         status.code() == StatusCode::kPermissionDenied;
+}
+
 // Null when there is none. The answer must wait for the batch that stores or forgets the queue.
 const Queue* EngineCore::FindIfStored(const std::string& name) const {
   static_cast<void>(pending_.IsChanging(Table::kQueues, name));
