@@ -59,7 +59,7 @@ using Body = decltype(Reply::body);
 Body BodyOf(JobView view);
 
 // The store could not be read: any answer from here on may be wrong, so the engine ends. (An NFS
-// may forbid to read a file that is open.)
+// may forbid reading a file that is open.)
 bool IsReadFailure(const Status& status);
 
 class EngineCore final : public Engine {
