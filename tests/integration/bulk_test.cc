@@ -271,8 +271,10 @@ TEST(BulkTest, AnImportWithoutAFreeFileDescriptorTellsOfTheLimit) {
   ASSERT_TRUE(daemon.Start());
   const std::string file = daemon.Write("jobs", "{\"queue\":\"orders\"}\n");
   ProcessOptions options = daemon.CtlOptions({"import", "--retry-for", "0s", file});
-  // The standard three, and the file.
-  options.argv.insert(options.argv.begin(), {"/bin/sh", "-c", "ulimit -n 4; exec \"$@\"", "sh"});
+  // The standard three, and the file; what we have inherited as number 3 ourselves would be in its
+  // way.
+  options.argv.insert(options.argv.begin(),
+                      {"/bin/sh", "-c", "exec 3>&-; ulimit -n 4; exec \"$@\"", "sh"});
   const ProcessResult imported = RunProcess(options);
   EXPECT_EQ(imported.exit_code, 5) << "signal " << imported.signal;
   EXPECT_THAT(imported.err, HasSubstr("Too many open files; raise the limit of open files"));
