@@ -266,6 +266,8 @@ TEST(BulkTest, AnExportAboveTheLimitOfFileSizesIsTold) {
               AllOf(HasSubstr("cannot write to stdout"), HasSubstr("export stopped after ")));
 }
 
+// UBSan looks at objects through a pipe of its own, for which there is no descriptor.
+#if !defined(DELAYD_SANITIZED)
 TEST(BulkTest, AnImportWithoutAFreeFileDescriptorTellsOfTheLimit) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
@@ -279,6 +281,7 @@ TEST(BulkTest, AnImportWithoutAFreeFileDescriptorTellsOfTheLimit) {
   EXPECT_EQ(imported.exit_code, 5) << "signal " << imported.signal;
   EXPECT_THAT(imported.err, HasSubstr("Too many open files; raise the limit of open files"));
 }
+#endif
 
 }  // namespace
 }  // namespace delayd::test
