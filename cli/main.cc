@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/signal_mask.h"
 #include "base/standard_fds.h"
 #include "cli/console.h"
 #include "cli/last_words.h"
@@ -76,12 +77,7 @@ void SettleSignals() {
   // worker whose log has reached it goes on with its jobs. Handlers get the default back.
   signal(SIGXFSZ, SIG_IGN);
   // Where the parent has blocked these, only SIGKILL would end a verb that waits.
-  sigset_t stops;
-  sigemptyset(&stops);
-  for (const int stop : {SIGTERM, SIGINT, SIGHUP}) {
-    sigaddset(&stops, stop);
-  }
-  pthread_sigmask(SIG_UNBLOCK, &stops, nullptr);
+  delayd::MaskSignals(SIG_UNBLOCK, {SIGTERM, SIGINT, SIGHUP});
 }
 
 }  // namespace

@@ -11,10 +11,10 @@
 #include <string_view>
 #include <utility>
 
-#include "base/check.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/limits.h"
+#include "base/signal_mask.h"
 #include "daemon/access.h"
 #include "daemon/awake_processors.h"
 #include "daemon/command_line.h"
@@ -85,11 +85,7 @@ DiskReserveOptions DiskOf(const Config& config) {
 // server handles them. A signal during the start is handled once it is over; one that comes while
 // the store is being closed is too late.
 void MaskWishes(int how) {
-  sigset_t wishes;
-  ::sigemptyset(&wishes);
-  ::sigaddset(&wishes, SIGHUP);
-  ::sigaddset(&wishes, SIGUSR1);
-  DELAYD_CHECK(::pthread_sigmask(how, &wishes, nullptr) == 0);
+  MaskSignals(how, {SIGHUP, SIGUSR1});
 }
 
 // Serves from an open store until the end. Each step returns the exit code of its failure, or
@@ -303,11 +299,7 @@ storage::RocksJobStoreOptions StoreOptionsOf(const Config& config) {
 // Ignores or blocks signals that would kill the process needlessly, and unblocks those to stop:
 // what the parent process has blocked is inherited, and only a SIGKILL would end the daemon then.
 void SettleSignals() {
-  sigset_t stops;
-  ::sigemptyset(&stops);
-  ::sigaddset(&stops, SIGTERM);
-  ::sigaddset(&stops, SIGINT);
-  DELAYD_CHECK(::pthread_sigmask(SIG_UNBLOCK, &stops, nullptr) == 0);
+  MaskSignals(SIG_UNBLOCK, {SIGTERM, SIGINT});
   // The daemon must survive when the reader of its log goes away.
   std::signal(SIGPIPE, SIG_IGN);
   // Exceeding the file size limit (LimitFSIZE=) is then reported as an error of the write.
