@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -85,8 +84,7 @@ void WorkReport::TellBack() {
 
 void WorkReport::TellPaused(const protocol::QueueCounts& queue) {
   if (TakesLine(STDERR_FILENO) && !told_paused_.exchange(true)) {
-    console_->Say(PausedQueue(
-        queue.name, queue.ready - std::min(queue.ready, queue.damaged), queue.pause_left));
+    console_->Say(PausedQueue(queue.name, queue.sound(), queue.pause_left));
   }
 }
 

@@ -113,7 +113,7 @@ bool Worker::Slot::HoldsBack() {
   if (!queue.ok()) {
     return protocol::MayPass(queue.status());
   }
-  if (queue->ready > queue->damaged) {
+  if (queue->sound() != 0) {
     return true;
   }
   if (queue->damaged > 0) {

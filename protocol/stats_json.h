@@ -34,6 +34,9 @@ struct QueueCounts {
   uint64_t enqueued = 0;
   uint64_t acked = 0;
   uint64_t cancelled = 0;
+
+  // Ready jobs that a worker can get.
+  uint64_t sound() const { return ready > damaged ? ready - damaged : 0; }
 };
 
 std::string QueueToJson(const QueueCounts& queue);

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "base/clock.h"
 #include "base/limits.h"
 #include "cli/human_time.h"
@@ -75,14 +73,13 @@ class LeaseVerb final : public Verb {
     if (!counts.ok() || (counts->ready == 0 && !counts->paused)) {
       return none + "; wait longer with --wait";
     }
-    if (counts->ready != 0 && counts->ready <= counts->damaged) {
+    if (counts->ready != 0 && counts->sound() == 0) {
       return DamagedQueue(queue, counts->damaged);
     }
     if (counts->paused) {
-      return PausedQueue(
-          queue, counts->ready - std::min(counts->ready, counts->damaged), counts->pause_left);
+      return PausedQueue(queue, counts->sound(), counts->pause_left);
     }
-    const std::string ready = Jobs(counts->ready - counts->damaged) + " ready";
+    const std::string ready = Jobs(counts->sound()) + " ready";
     if (counts->concurrency > 0 && counts->leased >= counts->concurrency) {
       return "queue " + queue + " has " + ready + ", and as many leased as its cap allows (" +
              std::to_string(counts->concurrency) +

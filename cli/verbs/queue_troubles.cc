@@ -36,7 +36,7 @@ struct Suspect {
 };
 
 std::optional<Cause> CauseOf(const QueueCounts& queue, uint64_t waiting) {
-  if (queue.ready <= queue.damaged) {
+  if (queue.sound() == 0) {
     return std::nullopt;  // the damaged ones are told of elsewhere
   }
   if (queue.paused) {
@@ -230,9 +230,7 @@ QueueTroubles::Trouble Tell(const Suspect& suspect) {
   const std::string name = ShellWord(queue.name);
   const std::string oldest =
       suspect.oldest ? ", the oldest for " + RoughDuration(*suspect.oldest) : "";
-  const std::string due = "queue " + queue.name + " has " +
-                          Jobs(queue.ready - std::min(queue.ready, queue.damaged)) + " due" +
-                          oldest;
+  const std::string due = "queue " + queue.name + " has " + Jobs(queue.sound()) + " due" + oldest;
   switch (suspect.cause) {
     case Cause::kPaused: {
       const std::string left =
@@ -305,8 +303,8 @@ StatusOr<QueueTroubles> FindFailingQueues(Api* api, std::string_view metrics) {
     const auto figure = handed_out.find(queue.name);
     const auto tries = static_cast<uint64_t>(figure == handed_out.end() ? 0 : figure->second);
     // With fewer hand-outs than jobs, some of them have not been tried.
-    if (queue.ready > queue.damaged || queue.leased != 0 || queue.scheduled == 0 ||
-        queue.acked != 0 || tries < queue.scheduled) {
+    if (queue.sound() != 0 || queue.leased != 0 || queue.scheduled == 0 || queue.acked != 0 ||
+        tries < queue.scheduled) {
       continue;
     }
     if (troubles.worst.size() == kTold || asked == kAsked) {
