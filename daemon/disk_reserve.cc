@@ -76,11 +76,11 @@ DiskReserve::Lack DiskReserve::Judge() {
     return Lack::kNothing;
   }
   const StatusOr<uint64_t> free = options_.free_bytes(options_.directory);
-  if (!free.ok() && !std::exchange(unreadable_, true)) {
-    log::Warn("the disk's free space is not known; storage.reserve does not guard",
-              {{"detail", free.status().message()}});
-  }
   if (!free.ok()) {
+    if (!std::exchange(unreadable_, true)) {
+      log::Warn("the disk's free space is not known; storage.reserve does not guard",
+                {{"detail", free.status().message()}});
+    }
     return lack_ == Lack::kWriting ? Lack::kNothing : lack_;
   }
   unreadable_ = false;

@@ -314,18 +314,14 @@ StatusOr<bool> JobSpecLines::Read(std::string_view ndjson,
                                   size_t payload_bytes_max,
                                   size_t jobs_max) {
   const size_t end = bytes < ndjson.size() - at_ ? at_ + bytes : ndjson.size();
-  while (true) {
+  while (at_ < end) {
     // Skips all blank lines of this step in one scan: a body may consist of nothing else.
-    const size_t begin = std::min(ndjson.substr(0, end).find_first_not_of(" \t\r\n", at_),
-                                  std::max(at_, end));  // a line may have gone beyond `end`
+    const size_t begin = std::min(ndjson.substr(0, end).find_first_not_of(" \t\r\n", at_), end);
     const std::string_view skipped = ndjson.substr(at_, begin - at_);
     line_ += static_cast<size_t>(std::count(skipped.begin(), skipped.end(), '\n'));
     at_ = begin;
-    if (at_ == ndjson.size()) {
-      return true;
-    }
-    if (at_ >= end) {
-      return false;
+    if (at_ == end) {
+      break;
     }
     if (jobs_.size() == jobs_max) {
       return ResourceExhausted("line " + std::to_string(line_) + ": the request has more than " +
@@ -340,6 +336,7 @@ StatusOr<bool> JobSpecLines::Read(std::string_view ndjson,
     jobs_.push_back(std::move(spec).value());
     at_ += line.size();
   }
+  return at_ == ndjson.size();
 }
 
 std::string JobSpecToJson(const JobSpec& spec) {

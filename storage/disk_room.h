@@ -21,7 +21,8 @@ namespace delayd::storage {
 // counts as having room.
 int AskForRoom(const std::string& directory, uint64_t bytes);
 
-// What users other than root may still write; nothing if the disk cannot be asked.
+// What users other than root may still write; nothing if the disk cannot be asked, or tells no
+// sizes: ramfs, and FUSE whose server has no statfs.
 std::optional<uint64_t> FreeForAll(const std::string& directory);
 
 // Explains the refusal of a disk that has `free` bytes according to df.

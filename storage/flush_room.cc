@@ -6,27 +6,18 @@
 #include "storage/disk_room.h"
 #include "storage/numbered_files.h"
 
-#include <sys/statvfs.h>
-
 namespace delayd::storage {
 namespace {
 
 // What a flush writes besides the rows: RocksDB's own files.
 constexpr uint64_t kFlushBytesMin = uint64_t{1} << 20;
 
-// Some file systems tell no sizes at all: ramfs, and FUSE whose server has no statfs.
-bool TellsNoSizes(const std::string& directory) {
-  struct statvfs info {};
-
-  return ::statvfs(directory.c_str(), &info) == 0 && info.f_blocks == 0;
-}
-
 }  // namespace
 
 uint64_t FreeBytes(rocksdb::FileSystem& disk, const std::string& directory) {
   uint64_t free = 0;
   const bool is_known = disk.GetFreeSpace(directory, rocksdb::IOOptions(), &free, nullptr).ok() &&
-                        (free != 0 || !TellsNoSizes(directory));
+                        (free != 0 || FreeForAll(directory));
   return is_known ? free : std::numeric_limits<uint64_t>::max();
 }
 

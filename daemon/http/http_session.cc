@@ -120,7 +120,6 @@ void HttpSession::Begin() {
   }
   Judged judged = *std::exchange(judged_, std::nullopt);
   begun.route = std::move(judged.route);
-  begun.tag = first_tag_ + slots_.size();
   Slot& slot = slots_.emplace_back(Slot{.route = begun.route.number,
                                         .head_only = request.method == "HEAD",
                                         .close = !request.keep_alive,
@@ -145,7 +144,7 @@ std::optional<SessionRequest> HttpSession::ReadBegun(const Now& now) {
     return std::nullopt;
   }
   Slot& slot = slots_.back();
-  const uint64_t tag = begun_->tag;
+  const uint64_t tag = first_tag_ + slots_.size() - 1;
   std::string authorization = std::move(begun_->request.authorization);
   begun_.reset();
   if (auto* order = std::get_if<Order>(&routed)) {

@@ -123,7 +123,6 @@ class HttpSession final : public Session {
   // A request that has its slot, but has not been read to its end: that takes a step or several,
   // between which others have their turn.
   struct Begun {
-    uint64_t tag = 0;
     Request request;
     FoundRoute route;
     protocol::JobSpecLines lines;
